@@ -244,7 +244,8 @@ mod tests {
         assert!(!account.has_unsaved());
     }
 
-    /// At the end a gap and samples are pending: afterwards nothing is, and giving up again adds nothing.
+    /// Setup: a gap and samples are pending at the end. Giving up leaves nothing pending, and giving up again
+    /// adds nothing.
     #[test]
     fn what_is_given_up_is_lost_once() {
         let mut account = Account::default();

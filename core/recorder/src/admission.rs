@@ -14,7 +14,7 @@ use crate::limits::{
 };
 use cardiograph_card::BLOCK_BYTES;
 
-/// Number of blocks over which the mean latency is taken, before older ones count half.
+/// Number of blocks after which the totals of the mean latency are halved, so that older blocks count less.
 const BLOCKS_MAX: u32 = 65_536;
 
 /// Recent duration of one kind of operation, in us. A stall during an operation at most doubles the cost,
@@ -106,7 +106,7 @@ pub(crate) struct Costs {
 }
 
 impl Costs {
-    /// Returns the costs of a card about which nothing is known but the stall that it may have.
+    /// Returns the costs of a card about which only the declared stall is known.
     pub(crate) const fn new(stall_budget_us: u32) -> Costs {
         Costs {
             commit: Cost::new(),
@@ -145,7 +145,7 @@ impl Costs {
         self.longest_us.max(BUSY_US_MAX)
     }
 
-    /// Returns true if a ring absorbs `us` without the card followed by the longest observed stall.
+    /// Returns true if a ring absorbs `us` without the card, followed by the longest stall.
     pub(crate) fn absorbs(&self, rate: Rate, level: usize, capacity: usize, us: u32) -> bool {
         let kept = rate.bytes_in(self.longest_us);
         let room = (capacity as u64).saturating_sub(kept);

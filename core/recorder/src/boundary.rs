@@ -260,7 +260,8 @@ impl Slot {
     }
 }
 
-/// A 64-bit value for 32-bit cores. It is not atomic as a whole; the slot's sequence counter protects it.
+/// A 64-bit value for 32-bit cores. It is not atomic as a whole; in slots, the sequence counter detects torn
+/// reads.
 struct Wide {
     low: AtomicU32,
     high: AtomicU32,

@@ -9,7 +9,7 @@
 //!
 //! One change is carried out at a time, as a job of the planner: step by step, when the rings can absorb a step. The
 //! inputs are in the desk, not in the recorder, so a task that is dropped leaves nothing behind: its change is
-//! completed, and an upload that nobody holds any more is discarded.
+//! completed, and an upload whose owner was dropped is discarded.
 
 use crate::fat::{UPLOADS_MAX, Upload};
 use crate::guest::FileError;
@@ -33,12 +33,12 @@ pub type ChangePath = String<CHANGE_PATH_BYTES_MAX, u8>;
 )]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Begin an upload with room for this many bytes; 0 if the length is unknown. Its number is the result.
+    /// Begins an upload with room for this many bytes; 0 if the length is unknown. The result is its number.
     BeginUpload {
         /// Length in bytes.
         bytes: u64,
     },
-    /// Write the first blocks of the task's buffer to an upload, which grows if it has no room.
+    /// Writes the first blocks of the task's buffer to an upload, which grows if it has no room.
     WriteUpload {
         /// Number of the upload.
         upload: u8,
@@ -47,7 +47,7 @@ pub enum Change {
         /// Number of blocks.
         blocks: u32,
     },
-    /// Give an upload its name and length; replaces an existing file.
+    /// Gives an upload its name and length; replaces an existing file.
     CommitUpload {
         /// Number of the upload.
         upload: u8,
@@ -56,24 +56,24 @@ pub enum Change {
         /// Length in bytes.
         bytes: u32,
     },
-    /// Remove an upload.
+    /// Removes an upload.
     DiscardUpload {
         /// Number of the upload.
         upload: u8,
     },
-    /// Rename a file or directory.
+    /// Renames a file or directory.
     Rename {
         /// Current path.
         from: ChangePath,
-        /// New path; nothing may have it.
+        /// New path, which must be free.
         to: ChangePath,
     },
-    /// Remove a file or an empty directory.
+    /// Removes a file or an empty directory.
     Remove {
         /// Path.
         path: ChangePath,
     },
-    /// Make an empty directory.
+    /// Creates an empty directory.
     MakeDirectory {
         /// Path.
         path: ChangePath,
@@ -81,7 +81,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// Returns true if the change may free blocks that readers know.
+    /// Returns true if the change may free blocks that readers have located.
     fn frees_blocks(&self) -> bool {
         matches!(
             self,
@@ -105,12 +105,12 @@ pub struct ChangeTask<'a> {
 pub(crate) struct Changes<'a> {
     stage: Cell<Stage>,
     task: RefCell<ChangeTask<'a>>,
-    /// Uploads that nobody holds any more.
+    /// Uploads whose owner was dropped.
     abandoned: Cell<[bool; UPLOADS_MAX]>,
     waker: Cell<Option<Waker>>,
     /// Waker of the next task.
     next: Cell<Option<Waker>>,
-    /// No changes are carried out any more.
+    /// True if no more changes are accepted.
     is_closed: Cell<bool>,
 }
 
@@ -166,7 +166,7 @@ impl<'a> Changes<'a> {
         self.stage.set(Stage::Abandoned);
     }
 
-    /// Returns true if the change under way may free blocks that readers know.
+    /// Returns true if the change under way may free blocks that readers have located.
     pub(crate) fn frees_blocks(&self) -> bool {
         let task = self.task.try_borrow();
         task.is_ok_and(|task| task.change.frees_blocks())
@@ -218,7 +218,7 @@ impl<'a> Changes<'a> {
         self.next.take().into_iter().for_each(Waker::wake);
     }
 
-    /// Notes that nobody holds an upload any more.
+    /// Notes that an upload's owner was dropped.
     pub(crate) fn abandon(&self, upload: u8) {
         let mut abandoned = self.abandoned.get();
         if let Some(place) = abandoned.get_mut(usize::from(upload)) {
@@ -238,7 +238,7 @@ impl<'a> Changes<'a> {
         }
         if self.stage.get() != Stage::Free || self.abandoned.get().contains(&true) {
             let other = self.next.replace(Some(context.waker().clone()));
-            // Another task that waited asks again.
+            // The task that waited before is woken, and tries again.
             let is_other = |waker: &Waker| !waker.will_wake(context.waker());
             other.into_iter().filter(is_other).for_each(Waker::wake);
             return Poll::Pending;
@@ -252,11 +252,12 @@ impl<'a> Changes<'a> {
 }
 
 impl<'a> ReadDesk<'a> {
-    /// Changes the file system: waits until the recorder can, and until it is durable. Returns the number of the
-    /// upload for [`Change::BeginUpload`], otherwise 0. `data` are the blocks of a [`Change::WriteUpload`].
+    /// Changes the file system: waits for the recorder to carry the change out, and returns when it is durable.
+    /// Returns the number of the upload for [`Change::BeginUpload`], otherwise 0. `data` are the blocks of a
+    /// [`Change::WriteUpload`].
     ///
     /// # Errors
-    /// [`FileError`]: nothing has changed then, except that the result is unknown if the card failed.
+    /// [`FileError`]. Nothing has changed then, unless the card failed, in which case the result is unknown.
     pub async fn change(
         &self,
         change: Change,
@@ -307,14 +308,14 @@ impl<'a> ReadDesk<'a> {
         }
     }
 
-    /// Discards an upload that nobody will commit.
+    /// Discards an upload that will not be committed.
     pub fn abandon_upload(&self, upload: u8) {
         self.changes.abandon(upload);
         self.wake_recorder();
     }
 }
 
-/// Frees the change however its task ends.
+/// Frees the change when its task ends or is dropped.
 struct LeaveChange<'d, 'a> {
     desk: &'d ReadDesk<'a>,
     is_placed: bool,
@@ -337,7 +338,7 @@ impl Drop for LeaveChange<'_, '_> {
     }
 }
 
-/// A buffer of a desk for data to be written. Dropping it returns it.
+/// A buffer of a desk for data to be written. Dropping it returns the memory to the desk.
 pub struct WriteBuffer<'d, 'a> {
     desk: &'d ReadDesk<'a>,
     blocks: Option<&'a mut [Block]>,

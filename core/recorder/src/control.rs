@@ -79,7 +79,8 @@ impl Control {
 
     /// Returns the longest time that a flush requested now takes, in us: the time to write the buffered bytes
     /// at the rate measured on this card, a stall of 250 ms (the specification's limit) or the longest stall
-    /// seen if that is longer, and the time to write the bytes that arrive during the stall.
+    /// seen if that is longer, the time to write the bytes that arrive during the stall, and the cost of a
+    /// checkpoint of each track.
     pub fn flush_us_max(&self) -> u32 {
         self.flush_us_max.load(Ordering::Relaxed)
     }

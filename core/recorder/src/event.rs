@@ -32,7 +32,7 @@ pub enum Event {
     NotClosed {
         /// Number of the track.
         track: u8,
-        /// The name that it was to get.
+        /// The name that it should have received.
         id: FileId,
     },
     /// Samples are missing. A later gap may contain an earlier one, if the card failed before the earlier one

@@ -9,16 +9,16 @@ use crate::volume::{FileId, FileRecord, RESERVED_MAX, Request, Reserved, ShortTe
 /// slot.
 pub(crate) enum Order<'d> {
     Mount,
-    /// Find the end of the file in this slot, if it was interrupted.
+    /// Finds the end of the file in this slot, if it was interrupted.
     Find(u8),
-    /// Close that file with this record, or discard it if there is none.
+    /// Closes the file in this slot with this record, or discards it if there is none.
     CloseOrDiscard(u8, Option<FileRecord>),
     Reserve(u8, Request),
     Name(u8, FileId, ShortText),
     Close(u8, u8, FileRecord),
     Discard(u8, u8),
     Remove,
-    /// Carry out the change that another task requested at this desk.
+    /// Carries out the change that another task requested at this desk.
     Change(&'d ReadDesk<'d>),
 }
 

@@ -39,7 +39,7 @@
 //!    files.
 //! 6. Other tasks read and change files of the card before, during and after a recording ([`ReadDesk`],
 //!    [`CardFiles`], [`Change`]). They get the card between two pages of the recorder's writes, when the rings can
-//!    absorb that; the recorder counts what reads cost.
+//!    absorb that; the recorder counts the cost of reads.
 //!
 //! These promises hold in every state: with a full, failing, exchanged or fragmented card, and while
 //! stopping, flushing or rotating. Data are durable once the card reports them so; a card that reports
@@ -62,8 +62,8 @@
 //! fast enough, and files begin at such multiples.
 //!
 //! **Samples go first.** File-system steps, reads and checkpoints get the card only when all rings can absorb
-//! them plus the longest stall. While somebody reads, the rings fill up to a page, which is then written at once. Urgent steps, such as preparing a file that is needed now, wait at
-//! most 20 ms.
+//! them plus the longest stall. While other tasks read, the rings fill up to a page, which is then written in one
+//! burst. Urgent steps, such as preparing a file that is needed now, wait at most 20 ms.
 //!
 //! # A checkpoint, step by step
 //!
@@ -85,7 +85,7 @@
 //! # use core::sync::atomic::AtomicU8;
 //! static CONTROL: Control = Control::new();
 //!
-//! /// On a device, the ring is a `static Ring<[AtomicU8; 65536]>`, and the producer goes to the interrupt.
+//! /// On a device, the ring is a `static Ring<[AtomicU8; 65536]>`, and the interrupt owns the producer.
 //! async fn record<M: BlockDevice, D: DelayNs>(
 //!     card: M,
 //!     delay: D,

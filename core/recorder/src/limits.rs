@@ -87,8 +87,8 @@ pub(crate) const SLEEP_US_MAX: u32 = 2_000;
 /// Shortest sleep, in us.
 pub(crate) const SLEEP_US_MIN: u32 = 20;
 
-/// While writes wait for readers, the recorder looks at the rings at least each time this part (1/n) of their free
-/// space has filled.
+/// While writes wait for readers, the recorder checks the rings at least each time this fraction (1/n) of their
+/// free space has filled.
 pub(crate) const SLEEP_PART_OF_RING: usize = 16;
 
 /// Interval between two attempts to bring a card back, in us.

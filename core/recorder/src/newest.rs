@@ -5,7 +5,7 @@
 
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, Ordering, fence};
 
-/// Length in a slot's head of a sample that is longer than a slot.
+/// Length stored in the head of a slot for a sample that is longer than the slot.
 const TOO_LONG: u16 = u16::MAX;
 
 /// Memory for the newest samples of a stream: `SLOTS` samples of up to `BYTES` bytes.
@@ -22,7 +22,7 @@ struct Head {
     number: AtomicU32,
     /// Length in bytes.
     bytes: AtomicU16,
-    /// Place of its schema in the format.
+    /// Index of its schema in the format.
     schema: AtomicU8,
 }
 
@@ -74,14 +74,14 @@ pub struct Newest<'a> {
     samples: &'a [AtomicU8],
 }
 
-/// Result of a look at a sample.
+/// Result of [`Newest::look`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
     /// The sample was copied.
     Sample {
         /// Length in bytes.
         bytes: usize,
-        /// Place of its schema in the format.
+        /// Index of its schema in the format.
         schema: u8,
     },
     /// The sample has not been taken yet.
@@ -116,7 +116,7 @@ impl Newest<'_> {
         }
         fence(Ordering::Acquire);
         let is_same = found == number && head.number.load(Ordering::Relaxed) == number;
-        // Looked at last, so that a sample that is overwritten meanwhile does not count as lost.
+        // Loaded last, so that a sample that is overwritten meanwhile does not count as lost.
         let behind = self.next().wrapping_sub(number);
         match is_same {
             _ if behind == 0 || behind > u32::MAX / 2 => Shown::Later,

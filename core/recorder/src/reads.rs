@@ -29,8 +29,8 @@ const REQUESTS_MAX: usize = 8;
 /// A reader counts as active for this long after its last read, in us: between two reads it sends data.
 const ACTIVE_US: u64 = 1_000_000;
 
-/// A queue for reads beside a recording, shared with tasks on the recorder's own thread. The recorder carries
-/// out one read at a time.
+/// A queue for reads during a recording, shared with tasks on the recorder's own thread. The recorder carries out one
+/// read at a time.
 pub struct ReadDesk<'a> {
     inner: RefCell<Inner<'a>>,
     pub(crate) changes: Changes<'a>,
@@ -45,7 +45,7 @@ struct Inner<'a> {
     slots: [Slot<'a>; REQUESTS_MAX],
     /// Number of requests so far; orders the requests of a class.
     tickets: u32,
-    /// No reads are carried out any more.
+    /// True if no more reads are accepted.
     is_closed: bool,
     /// Number of changes so far that may have freed blocks: mounts, and removals of files.
     generation: u32,
@@ -150,7 +150,7 @@ pub enum ReadError {
     NoCard,
     /// The card could not read the blocks.
     CardFailed,
-    /// Another card was inserted, or the card was mounted again, since the reader looked it up.
+    /// Another card was inserted, or the card was mounted again, since the reader looked up the blocks.
     OtherCard,
     /// Files were removed since the reader looked up the blocks: it has to look them up again.
     Changed,
@@ -222,8 +222,7 @@ impl<'a> ReadDesk<'a> {
     /// Reads up to `count` blocks and lends them: at least one, at most as many as a buffer holds. Waits until
     /// the rings can absorb the read.
     ///
-    /// `generation` is the [`generation`](ReadDesk::generation) in which the reader looked up the blocks, or 0 for
-    /// whatever is there.
+    /// `generation` is the [`generation`](ReadDesk::generation) in which the reader looked up the blocks, or 0 for any.
     ///
     /// # Errors
     /// [`ReadError`] if there is no card, it cannot read the blocks, it may have changed since that generation, the
@@ -270,7 +269,7 @@ impl<'a> ReadDesk<'a> {
     /// Reads blocks of the card into `out`, in pieces as large as a buffer.
     ///
     /// # Errors
-    /// As [`lend`](ReadDesk::lend).
+    /// Those of [`lend`](ReadDesk::lend).
     pub async fn read(&self, start: u32, out: &mut [Block]) -> Result<(), ReadError> {
         let (mut start, mut out) = (start, out);
         while !out.is_empty() {
@@ -284,8 +283,8 @@ impl<'a> ReadDesk<'a> {
         Ok(())
     }
 
-    /// Returns a number that changes whenever blocks of a file that a reader knows may have been freed: when a card
-    /// is mounted, and when files are removed. It is 0 before the first mount.
+    /// Returns a number that changes whenever blocks that a reader has located may have been freed: when a card is
+    /// mounted, and when files are removed. It is 0 before the first mount.
     pub fn generation(&self) -> u32 {
         self.inner.borrow().generation
     }
@@ -318,7 +317,7 @@ impl<'a> ReadDesk<'a> {
         known.find(|(_, file)| is_wanted(file))
     }
 
-    /// Publishes a recording in progress, or that a slot has none any more.
+    /// Publishes the recording in progress in a slot; `None` if the slot no longer has one.
     pub(crate) fn publish(&self, slot: u8, file: Option<Unfinished>) {
         let mut inner = self.inner.borrow_mut();
         if let Some(place) = inner.unfinished.get_mut(usize::from(slot)) {
@@ -354,7 +353,7 @@ impl<'a> ReadDesk<'a> {
         self.wake_waiting();
     }
 
-    /// Wakes everybody who may wait for a buffer.
+    /// Wakes all tasks that may wait for a buffer.
     fn wake_waiting(&self) {
         let mut inner = self.inner.borrow_mut();
         let (recorder, queue) = (inner.recorder.take(), inner.take_queue());
@@ -362,7 +361,7 @@ impl<'a> ReadDesk<'a> {
         recorder.into_iter().chain(queue).for_each(Waker::wake);
     }
 
-    /// Wakes the recorder, which looks for requests.
+    /// Wakes the recorder, which then polls for requests.
     pub(crate) fn wake_recorder(&self) {
         let recorder = self.inner.borrow_mut().recorder.take();
         recorder.into_iter().for_each(Waker::wake);
@@ -496,7 +495,7 @@ impl<'a> ReadDesk<'a> {
         waker.into_iter().chain(queue).for_each(Waker::wake);
     }
 
-    /// Notes that a card was mounted: requests for any other one fail.
+    /// Notes that a card was mounted: requests for any earlier one fail.
     pub(crate) fn set_mounted(&self, system: Option<FileSystem>) {
         {
             let mut inner = self.inner.borrow_mut();
@@ -506,7 +505,7 @@ impl<'a> ReadDesk<'a> {
         self.note_change();
     }
 
-    /// Notes that blocks of files may be freed from now on: requests of readers who know them fail.
+    /// Notes that blocks of files may be freed from now on: requests for blocks located before fail.
     pub(crate) fn note_change(&self) {
         let mut inner = self.inner.borrow_mut();
         inner.generation = inner.generation.wrapping_add(1).max(1);
@@ -550,8 +549,8 @@ impl<'a> ReadDesk<'a> {
         wakers.into_iter().flatten().for_each(Waker::wake);
     }
 
-    /// Registers the sleeping recorder, which wakes for a new request. `known` are the read and the change that it
-    /// knows to be pending; ready if there is another one.
+    /// Registers the sleeping recorder, which wakes for a new request. `known` states whether it already knows of a
+    /// pending read and of a pending change. Ready if another one is pending.
     pub(crate) fn poll_request(&self, context: &Context, known: (bool, bool)) -> Poll<()> {
         let mut inner = self.inner.borrow_mut();
         let is_read_new = !known.0 && inner.next().is_some();
@@ -565,7 +564,7 @@ impl<'a> ReadDesk<'a> {
 }
 
 impl<'a> Inner<'a> {
-    /// Returns the reason why blocks that were looked up in this generation may not be read any more.
+    /// Returns the reason why blocks that were looked up in this generation may no longer be read.
     fn error_of(&self, generation: u32) -> Option<ReadError> {
         match generation {
             0 => None,
@@ -595,13 +594,13 @@ impl<'a> Inner<'a> {
         }
     }
 
-    /// Notes a task that waits for a free slot.
+    /// Queues a task that waits for a free slot.
     fn queue_up<T>(&mut self, context: &Context) -> Poll<T> {
         let is_same = |waker: &Waker| waker.will_wake(context.waker());
         let mut places = self.queue.iter_mut();
         match places.find(|place| place.as_ref().is_none_or(is_same)) {
             Some(place) => *place = Some(context.waker().clone()),
-            // Nobody may be forgotten: this task polls.
+            // The queue is full: the task has to poll again.
             None => context.waker().wake_by_ref(),
         }
         Poll::Pending
@@ -649,7 +648,7 @@ impl Drop for Lent<'_, '_> {
     }
 }
 
-/// Frees the slot of a request however its read ends.
+/// Frees the slot of a request when its read ends or is dropped.
 struct Leave<'d, 'a> {
     desk: &'d ReadDesk<'a>,
     slot: usize,

@@ -38,10 +38,10 @@ pub struct Config {
     pub rotate_us: Option<u64>,
     /// Policy for a full card.
     pub when_full: WhenFull,
-    /// Reads of other tasks go on after the end of the recording, by [`Recorder::serve`].
+    /// True if [`Recorder::serve`] continues to serve other tasks after the end of the recording.
     pub serves_after_end: bool,
-    /// Longest stall that the rings are to absorb besides reads of other tasks, in us, if the card has not shown a
-    /// longer one since it was acquired. 0 if nothing is known about the card.
+    /// Minimum stall that the rings have to absorb in addition to reads of other tasks, in us: a longer one counts
+    /// if the card has shown it since it was acquired. 0 if nothing is known about the card.
     pub stall_budget_us: u32,
 }
 
@@ -81,7 +81,7 @@ pub struct Parts<'a, M, V, C, D, E> {
     pub events: E,
     /// Requests from other tasks and interrupts.
     pub control: &'a Control,
-    /// Reads during the recording, if other tasks need them.
+    /// Desk for reads and changes of other tasks, if there are any.
     pub reads: Option<&'a ReadDesk<'a>>,
 }
 
@@ -110,7 +110,7 @@ where
         Recorder::with_limits(parts, config, streams, Limits::PRODUCT)
     }
 
-    /// Creates a recorder with other limits than those of the product.
+    /// Creates a recorder with limits other than those of the product.
     pub(crate) fn with_limits(
         parts: Parts<'a, M, V, C, D, E>,
         config: Config,
@@ -157,7 +157,7 @@ where
         result
     }
 
-    /// Serves reads of other tasks after the end of a recording, until `is_over` returns true. It is asked after
+    /// Serves reads of other tasks after the end of a recording, until `is_over` returns true. It is called after
     /// each action, at least every 2 ms. A card that is removed meanwhile is mounted again when it is back.
     ///
     /// # Errors

@@ -188,7 +188,7 @@ pub struct Producer<'a> {
     shared: &'a Shared,
     format: Format,
     shape: Shape,
-    /// Memory for the newest samples, and the place of their schema in the format.
+    /// Memory for the newest samples, and the index of their schema in the format.
     #[cfg(feature = "serving")]
     shown: Option<(Newest<'a>, u8)>,
     /// Offset of the next byte in the memory.
@@ -276,8 +276,8 @@ impl fmt::Display for PushError {
 impl core::error::Error for PushError {}
 
 impl<'a> Producer<'a> {
-    /// Copies every sample that is accepted to this memory too, for tasks that show the newest ones. Call it before the
-    /// first sample.
+    /// Also copies every accepted sample to this memory, for tasks that show the newest ones. Call it before the first
+    /// sample.
     #[cfg(feature = "serving")]
     pub fn show(&mut self, newest: Newest<'a>) {
         self.shown = Some((newest, 0));
@@ -533,8 +533,8 @@ impl Consumer<'_> {
         self.shared.peak.load(Ordering::Relaxed) as usize
     }
 
-    /// Returns the number of samples lost so far, modulo 2^32. Once the ring is drained, the gaps taken from
-    /// it hold as many.
+    /// Returns the number of samples lost so far, modulo 2^32. Once the ring is drained, the gaps taken from it
+    /// contain this number of samples.
     pub fn lost(&self) -> u32 {
         self.shared.lost.load(Ordering::Acquire)
     }
@@ -601,7 +601,7 @@ impl Consumer<'_> {
 
     /// Returns the next item in the ring.
     pub(crate) fn next(&self) -> Next {
-        // Load the level before the boundaries: a boundary published in between lies behind this head.
+        // Load the level before the boundaries: a boundary published meanwhile lies behind this head.
         let level = self.level_bytes();
         let (before, boundary) = match self.shared.boundaries.first() {
             Some((position, boundary)) => {

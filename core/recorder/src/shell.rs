@@ -42,7 +42,7 @@ pub(crate) struct Shell<'a, M, C, D, E, const N: usize> {
     pub(crate) control: &'a Control,
     pub(crate) reads: Option<&'a ReadDesk<'a>>,
     pub(crate) config: Config,
-    /// Constant outside the tests, where they take no memory.
+    /// Outside the tests, the limits are constants and take no memory.
     #[cfg(test)]
     limits: Limits,
     pub(crate) state: State<N>,
@@ -310,7 +310,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         Ok(())
     }
 
-    /// Notes the latency of a write of that many blocks.
+    /// Notes the latency of a write of `blocks` blocks.
     fn note_write(&mut self, begun_us: u64, blocks: u32) {
         let us = self.us_since(begun_us);
         self.costs.observe_block(us, blocks);

@@ -220,7 +220,7 @@ impl<'a> Stream<'a> {
         self.durable_before_us = requested_us;
         self.risk(at_risk_us);
         self.summary.checkpoints = self.summary.checkpoints.saturating_add(1);
-        // An age of ten windows counts as ten breaches.
+        // An age of just over ten windows counts as ten breaches.
         let breaches = match self.window() {
             Window::Us(window_us) => at_risk_us.saturating_sub(1) / window_us,
             Window::Sample => u64::from(self.has_exceeded_sample),

@@ -186,7 +186,7 @@ pub struct Request {
     pub prefix: [u8; 3],
     /// Extension of the name: three capital letters or digits.
     pub extension: [u8; 3],
-    /// Requested length in blocks. The file is shorter if no free run is as long.
+    /// Requested length in blocks. The file is shorter if no free run is long enough.
     pub blocks: u32,
     /// Minimum useful length in blocks.
     pub blocks_min: u32,
@@ -286,8 +286,8 @@ pub trait Volume<B: Blocks> {
         id: FileId,
         session: &str,
     ) -> Result<(), Self::Error>;
-    /// Finishes a file: names it if it has no name, trims it to its actual length, frees the blocks behind,
-    /// and lists it in the index. If another file has the name of a recovered recording, this fails with
+    /// Finishes a file: names it if it has no name, trims it to its actual length, frees the blocks after its
+    /// end, and lists it in the index. If another file has the name of a recovered recording, this fails with
     /// [`ErrorKind::NameTaken`], and [`next_number`](Volume::next_number) then returns a free number.
     async fn close(
         &mut self,
@@ -299,8 +299,8 @@ pub trait Volume<B: Blocks> {
     async fn discard(&mut self, card: &mut B, slot: u8) -> Result<(), Self::Error>;
     /// Removes the oldest finished recording to make room. Returns `None` if there is none.
     async fn remove_oldest(&mut self, card: &mut B) -> Result<Option<FileId>, Self::Error>;
-    /// Carries out a change that another task requested. A volume without a
-    /// [`file_system`](Volume::file_system) is never asked.
+    /// Carries out a change that another task requested. A volume without a [`file_system`](Volume::file_system)
+    /// receives no changes.
     async fn change(
         &mut self,
         _card: &mut B,

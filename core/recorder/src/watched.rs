@@ -4,9 +4,9 @@ use crate::event::Event;
 use crate::gap::Gap;
 use crate::volume::FileId;
 
-/// Number of gaps that stay known.
+/// Number of gaps that are remembered.
 const GAPS_MAX: usize = 8;
-/// Number of files, counted once per stream, whose first samples stay known.
+/// Number of files, counted once per stream, whose first samples are remembered.
 const FILES_MAX: usize = 16;
 /// Interval between two updates of the figures, in us.
 pub(crate) const FIGURES_US: u64 = 50_000;
@@ -65,7 +65,7 @@ pub(crate) struct Watched {
     /// Time of the next update of the figures.
     pub(crate) due_us: u64,
     latencies: [u32; BUCKETS],
-    /// The newest gaps, by number modulo their count, and the number of all gaps.
+    /// The newest gaps, by number modulo [`GAPS_MAX`].
     gaps: [Option<(u8, Gap)>; GAPS_MAX],
     gap_count: u64,
     files: [Option<FileStart>; FILES_MAX],
@@ -123,7 +123,7 @@ impl Watched {
         self.file_count += 1;
     }
 
-    /// Notes the latency of a write of that many blocks.
+    /// Notes the latency of a write of `blocks` blocks.
     pub(crate) fn note_write(&mut self, us: u32, blocks: u32) {
         self.figures.blocks += u64::from(blocks);
         self.figures.write_us_max = self.figures.write_us_max.max(us);
@@ -131,7 +131,7 @@ impl Watched {
         *count = count.saturating_add(1);
     }
 
-    /// Returns the figures with the given ones of the rings, and those noted here.
+    /// Updates the figures from those of the rings and those noted here.
     pub(crate) fn update(&mut self, rings: Figures) {
         self.figures = Figures {
             gaps: self.gap_count,
@@ -154,7 +154,7 @@ impl Watched {
         Some((number, stream, gap))
     }
 
-    /// Returns the newest gap that contains a sample.
+    /// Returns a remembered gap that contains a sample.
     pub(crate) fn gap_of(&self, stream: u8, number: u64) -> Option<Gap> {
         let gaps = self.gaps.iter().flatten();
         let mut gaps =

@@ -18,7 +18,7 @@ const FOLDER_BLOCKS: u64 = 585;
 /// Number of blocks before and after the folder's that may be written with it.
 const EDGE: u64 = 24;
 
-/// An operation, on a slot where it has one.
+/// An operation, with its slot if it has one.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Mount,
@@ -424,7 +424,7 @@ fn a_torn_record_leaves_the_previous_one() {
     on_every_volume(|run| run.every_cut(Torn::Within));
 }
 
-/// Its long name needs two directory entries in addition to the short one.
+/// A file name that needs two long-name entries in addition to the short one.
 const PHOTO: &str = "a photo of the site.jpg";
 
 /// A computer repairs the card after the cut in its own way and writes a file: one that takes the clusters of

@@ -168,7 +168,7 @@ fn an_unfinished_file_is_closed_under_its_old_name() {
     let listing = assert_sound(&rig, &image);
     let entry = &listing.files["REC00042CSV"];
     assert_eq!((u64::from(entry.size), entry.attributes), (bytes, 0x20));
-    // Recordings of version 0.1 neither count nor are they removed.
+    // Recordings of version 0.1 are neither counted nor removed.
     assert_eq!(rig.record(10, 100), rec(1));
     assert_eq!(rig.remove_oldest().unwrap(), Some(rec(1)));
     assert_eq!(rig.remove_oldest().unwrap(), None);

@@ -143,7 +143,7 @@ impl<'h> Body<'h> {
         }
     }
 
-    /// Passes the framing between two chunks.
+    /// Reads past the framing between two chunks.
     async fn frame<C: Read + Write, T: Timer>(
         &mut self,
         wire: &mut Wire<'_, C, T>,

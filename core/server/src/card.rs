@@ -14,7 +14,7 @@ use core::fmt::Write as _;
 
 /// Seconds from 1970-01-01 to 1980-01-01, the beginning of the time in directory entries.
 const DOS_EPOCH_S: u64 = 315_532_800;
-/// In a position, marks recordings in progress; the rest is a slot.
+/// Flag in a position that marks recordings in progress; the other bits are a slot.
 const IN_PROGRESS: u64 = 1 << 63;
 
 /// Files of the card behind a recorder's desk.
@@ -47,7 +47,7 @@ pub struct CardUpload<'d, 'a> {
 }
 
 impl CardUpload<'_, '_> {
-    /// Writes the buffered bytes, the last block filled with what the buffer holds.
+    /// Writes the buffered bytes. The last block is padded with stale bytes of the buffer.
     async fn write(&mut self) -> Result<(), Error> {
         let Some(buffer) = self.buffer.take() else {
             return Ok(());
@@ -99,8 +99,8 @@ impl<'d, 'a> CardStorage<'d, 'a> {
         }
     }
 
-    /// Removes a directory with everything in it: always the first entry of the deepest directory, so that nothing
-    /// has to be remembered.
+    /// Removes a directory with everything in it. Each step removes the first entry of the deepest directory, so that
+    /// no list has to be kept.
     async fn remove_all(&self, directory: ChangePath) -> Result<(), Error> {
         loop {
             let mut path = directory.clone();
@@ -138,7 +138,7 @@ impl<'d, 'a> CardStorage<'d, 'a> {
             None => self.files.recordings(place).await?,
         };
         let found = match self.files.next_recording(&mut index).await {
-            // The card was exchanged: begin again on it.
+            // The card was exchanged: the caller has to begin again.
             Err(FileError::Read(ReadError::OtherCard)) => return Err(Error::OtherCard),
             found => found?,
         };
@@ -207,7 +207,7 @@ impl<'d, 'a> Storage for CardStorage<'d, 'a> {
 
     async fn create(&self, path: &str, bytes: Option<u64>) -> Result<CardUpload<'d, 'a>, Error> {
         let (folder, _) = path.rsplit_once('/').unwrap_or_default();
-        // The desk looks for the folder at the commit only, when the whole upload has been received.
+        // The desk looks up the folder only at the commit, when the whole upload has been received.
         if !folder.is_empty() && !self.files.open(folder).await?.is_directory() {
             return Err(Error::NotDirectory);
         }

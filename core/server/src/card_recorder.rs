@@ -18,7 +18,7 @@ pub struct LiveStream<'d> {
     pub newest: Newest<'d>,
 }
 
-/// Abilities of the device itself. By default it has none of them.
+/// Operations of the device itself. By default, it supports none of them.
 pub trait Actions {
     /// Starts a recording.
     ///
@@ -28,7 +28,7 @@ pub trait Actions {
         Err(Refusal::Unsupported)
     }
 
-    /// Sets the clock, as [`Instrument::set_clock`].
+    /// Sets the clock; see [`Instrument::set_clock`].
     ///
     /// # Errors
     /// [`Refusal`] if it is not possible now.
@@ -78,7 +78,7 @@ impl<'d, 'a> CardRecorder<'d, 'a> {
         Ok(self.control.begin_session(&session)?)
     }
 
-    /// Returns where a sample is that is not among the newest ones.
+    /// Locates a sample that is not among the newest ones.
     fn on_card(&self, stream: u8, number: u64) -> Sample {
         match self.desk.file_of(stream, number) {
             Some((id, first)) if first <= number => Sample::OnCard {
@@ -93,7 +93,7 @@ impl<'d, 'a> CardRecorder<'d, 'a> {
         }
     }
 
-    /// Returns the end of the lost samples that begin with this one, which another sample follows.
+    /// Returns the consecutive lost samples from this one on; a newer sample exists.
     fn lost(&self, stream: u8, newest: &Newest, number: u64) -> Sample {
         let mut sample = [0; ROW_BYTES_MAX];
         let mut next = number + 1;

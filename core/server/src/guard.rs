@@ -20,7 +20,7 @@ pub enum Content {
 }
 
 /// Determines the length of a body: one `Content-Length` of digits, or `Transfer-Encoding: chunked`. Everything
-/// else is refused, so that no byte of a body can be taken for a request.
+/// else is refused, so that no byte of a body can be mistaken for a request.
 pub(crate) fn content(fields: &[Header], minor: u8) -> Result<Content, Refused> {
     let length = single(fields, "Content-Length")?;
     let encoding = single(fields, "Transfer-Encoding")?;
@@ -41,7 +41,7 @@ fn length_of(text: &str) -> Result<u64, Refused> {
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(Refused::bad("Content-Length is not a number"));
     }
-    // Only an overflow is left.
+    // Overflow is the only remaining error.
     text.parse().map_err(|_| Error::TooLarge.into())
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn contains(fields: &[Header], name: &str, word: &str) -> bool {
         .any(|item| item.trim_matches([' ', '\t']).eq_ignore_ascii_case(word))
 }
 
-/// Decides if a request may be routed.
+/// Decides whether a request may be routed.
 ///
 /// # Errors
 /// 421 for a foreign `Host`, 403 for requests that a page of another site caused.
@@ -94,11 +94,10 @@ pub fn admit(head: &Head, config: &Config) -> Result<(), Refused> {
     }
 }
 
-/// Decides if a request that changes something may do so. Stricter than [`admit`] because such a request may be a
-/// GET.
+/// Decides whether a request may change something. Stricter than [`admit`] because such a request may be a GET.
 ///
 /// # Errors
-/// 403 if the server is read-only, or another page than the server's own caused the request.
+/// 403 if the server is read-only, or a page other than the server's own caused the request.
 pub(crate) fn admit_change(head: &Head, config: &Config) -> Result<(), Refused> {
     if config.is_read_only {
         return Err(READ_ONLY);

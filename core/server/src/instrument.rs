@@ -140,7 +140,7 @@ impl Gap {
     }
 }
 
-/// A request to the recorder. Names and settings have the recorder's rules: 1 to 32 letters, digits, `-` and
+/// A request to the recorder. Names and settings follow the recorder's rules: 1 to 32 letters, digits, `-` and
 /// `_`, and up to 96 printable ASCII characters without double quotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command<'a> {

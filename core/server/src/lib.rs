@@ -25,10 +25,10 @@
 //! # Order of checks
 //!
 //! The guard determines the length of the body before anything else interprets the head, so that no byte of a body is
-//! ever taken for a request. Then it checks the name by which the client knows the server, and the page that sent the
-//! request. Only then does the router look at method, path and arguments. An operation sends nothing before the
-//! storage has confirmed what it can: a failure has its own status, and a failure later interrupts the answer, whose
-//! length the client knows.
+//! ever mistaken for a request. Then it checks the name by which the client knows the server, and the page that sent
+//! the request. Only then does the router look at method, path and arguments. An operation sends nothing until the
+//! storage has confirmed as much as it can, so that a failure up to then has its own status. A later failure interrupts
+//! the answer, which the client notices because it knows the length.
 //!
 //! # Memory
 //!
@@ -39,8 +39,8 @@
 //!
 //! # A device
 //!
-//! The recorder and this function run as tasks of the same executor, and share a desk and a control. One connection
-//! more is one task more.
+//! The recorder and this function run as tasks of the same executor, and share a desk and a control. Each further
+//! connection needs another task.
 //!
 //! ```
 //! # use cardiograph_recorder::{Control, ReadDesk};

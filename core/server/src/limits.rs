@@ -28,7 +28,7 @@ pub(crate) const WRONG_CREDENTIALS_MS: u32 = 1_000;
 /// Bytes of an unread body that are read before the connection closes. A client that is still sending would
 /// otherwise lose the answer.
 pub(crate) const DRAIN_BYTES_MAX: u64 = 64 * 1024;
-/// Time for that, in ms.
+/// Maximum time for reading an unread body, in ms.
 pub(crate) const DRAIN_MS: u32 = 1_000;
 /// Interval at which a change tries to get its turn again, in ms.
 pub(crate) const TURN_MS: u32 = 5;
@@ -38,5 +38,5 @@ pub(crate) const FOLLOW_MS: u32 = 200;
 pub(crate) const SAMPLES_MS: u32 = 100;
 /// Interval of status events on `/live`, in ms.
 pub(crate) const STATUS_MS: u64 = 500;
-/// Seconds after which a client may repeat a request that met a busy card.
+/// Time after which a client may repeat a request that found the card busy, in s.
 pub(crate) const RETRY_AFTER_S: u32 = 1;

@@ -7,7 +7,7 @@ pub(crate) fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
         .position(|window| window == wanted)
 }
 
-/// Returns the length of what separates the parts: a line end, two hyphens and the boundary.
+/// Returns the length of the delimiter between parts: a line end, two hyphens and the boundary.
 pub(crate) fn delimiter_bytes(boundary: &str) -> usize {
     4 + boundary.len()
 }

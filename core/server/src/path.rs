@@ -30,7 +30,7 @@ pub(crate) enum Blank {
     Blank,
 }
 
-/// Decodes percent signs, once.
+/// Decodes percent-encoding, once.
 pub(crate) fn decode<const N: usize>(
     encoded: &str,
     blank: Blank,
@@ -129,7 +129,7 @@ pub(crate) fn name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or_default()
 }
 
-/// Appends a name to a directory; it stays as it was if the path would be too long.
+/// Appends a name to a directory, which stays unchanged if the path would be too long.
 pub(crate) fn append(directory: &mut Path, name: &str) -> Result<(), Error> {
     let bytes = directory.len();
     let is_root = directory.ends_with('/');
@@ -156,7 +156,7 @@ impl<'b> Query<'b> {
         })
     }
 
-    /// Returns true if an argument is there and is not 0.
+    /// Returns true if an argument is present and is not 0.
     pub fn has(&self, name: &str) -> bool {
         self.value(name).is_some_and(|value| value != "0")
     }
@@ -183,7 +183,7 @@ impl<'b> Query<'b> {
     /// Returns a path.
     ///
     /// # Errors
-    /// As [`decode_path`].
+    /// Those of [`decode_path`].
     pub fn path(&self, name: &str) -> Result<Option<Path>, Refused> {
         let Some(mut path) = self.text::<PATH_BYTES_MAX>(name)? else {
             return Ok(None);

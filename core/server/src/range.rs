@@ -8,7 +8,7 @@ use core::fmt::Write;
 pub(crate) type Tag = heapless::String<48>;
 
 /// Returns the entity tag of a file. That of a recording is epoch and length, so that a client that has the
-/// first n bytes can continue at n for ever.
+/// first n bytes can continue at n at any time.
 pub(crate) fn tag_of(stat: &Stat) -> Tag {
     let (mut tag, bytes) = (Tag::new(), stat.bytes);
     let written = match stat.version {
@@ -52,7 +52,7 @@ pub(crate) fn is_met(fields: &Fields, stat: Option<&Stat>) -> bool {
     }
 }
 
-/// Returns true if the client has the first bytes of this very file, or did not ask.
+/// Returns true if the client has the first bytes of this very file, or sent no `If-Range`.
 fn is_continued(fields: &Fields, stat: &Stat, tag: &str) -> bool {
     let Some(given) = fields.if_range else {
         return true;
@@ -78,7 +78,7 @@ fn is_continued(fields: &Fields, stat: &Stat, tag: &str) -> bool {
 pub enum Selection {
     /// All bytes.
     Whole,
-    /// Bytes from the first up to, but without, the second.
+    /// Bytes from the first offset up to, but excluding, the second.
     Part(u64, u64),
     /// The range is not in the file.
     Nothing,

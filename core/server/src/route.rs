@@ -74,7 +74,7 @@ pub enum Operation<'h> {
     Options,
 }
 
-/// Options of reading a file.
+/// Options for reading a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Reading {
     /// The browser saves the file.
@@ -113,7 +113,7 @@ pub struct Live {
 ///
 /// # Errors
 /// [`Refused`]: 400 for paths and arguments that are not plain, 403 for protected ones and for changes that are
-/// not allowed, 405 for methods that the path does not have, 411 for uploads of unknown length.
+/// not allowed, 405 for methods that the path does not support, 411 for uploads of unknown length.
 pub fn route<'h>(head: &Head<'h>, config: &Config) -> Result<Route<'h>, Refused> {
     let (path, query) = head.target.split_once('?').unwrap_or((head.target, ""));
     let query = Query(query);
@@ -177,7 +177,8 @@ pub(crate) fn is_reserved(path: &str) -> bool {
     first.is_some_and(|first| RESERVED.contains(&first))
 }
 
-/// Returns true if GET has another answer than the file of this name in the root directory. `/edit` takes only changes.
+/// Returns true if the server answers a GET of this name in the root directory with something other than the file.
+/// `/edit` accepts only changes.
 pub(crate) fn is_answered(name: &str) -> bool {
     RESERVED.contains(&name) && name != "edit"
 }
@@ -190,7 +191,7 @@ fn at(operation: Operation<'_>, path: Path) -> Route<'_> {
     Route { operation, path }
 }
 
-/// Returns the path in the argument `dir` or `path`, as the stock server has it.
+/// Returns the path in the argument `dir` or `path`, as in the stock server.
 fn directory(query: Query) -> Result<Path, Refused> {
     let path = match query.path("dir")? {
         Some(path) => Some(path),
@@ -271,7 +272,7 @@ fn read_path<'h>(head: &Head<'h>, path: Path, query: Query<'h>) -> Result<Route<
     Ok(at(Operation::Read(reading), path))
 }
 
-/// Returns an argument in s, with up to three decimals, in ms.
+/// Parses an argument in s, with up to three decimals; returns it in ms.
 fn seconds(query: Query, name: &str) -> Result<Option<u32>, Refused> {
     const BAD: Refused = Refused::bad("from and to are times in s since the beginning of the file");
     let Some(text) = query.value(name).filter(|text| !text.is_empty()) else {

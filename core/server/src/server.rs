@@ -1,4 +1,4 @@
-//! The server, and the way of a request through it.
+//! The server, and the path of a request through it.
 
 use crate::body::Body;
 use crate::guard::{self, Credentials};
@@ -24,7 +24,7 @@ pub struct Config<'a> {
     pub is_read_only: bool,
     /// Credentials that every request needs: base64 of `user:password`. `None` lets everybody in.
     pub basic_auth: Option<&'a str>,
-    /// Random number of this start of the device, the source of the keys of confirmation pages.
+    /// Random number, new at each start of the device, from which the keys of confirmation pages are derived.
     pub secret: u64,
     /// Maximum number of event streams at the same time; at most half of the sockets.
     pub event_streams_max: u8,

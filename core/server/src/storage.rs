@@ -74,7 +74,7 @@ pub trait Storage {
     /// Begins to list a directory.
     ///
     /// # Errors
-    /// As [`open`](Self::open), and [`Error::NotDirectory`] if the path is a file.
+    /// Those of [`open`](Self::open), and [`Error::NotDirectory`] if the path is a file.
     async fn list(&self, directory: &str) -> Result<Self::Listing, Error>;
 
     /// Returns the next entry of a directory, or `None` after the last one. The order is the same each time
@@ -177,8 +177,8 @@ pub enum Version {
         /// Epoch, from the first mark of the file.
         epoch: u32,
     },
-    /// Any other file. The generation changes whenever the file is replaced or changed; it may come from
-    /// the time of the last change and the number of the file.
+    /// Any other file. The generation changes whenever the file is replaced or changed; it may be derived from the time
+    /// of the last change and the inode number.
     Whole {
         /// Generation.
         generation: u64,

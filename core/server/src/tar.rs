@@ -62,7 +62,7 @@ impl Member<'_> {
                 bytes: block,
                 len: 0,
             };
-            // A window takes any text.
+            // Writing to a window never fails.
             let _ = write!(out, "{} path=", self.record_bytes());
             let _ = self.write_name(&mut out);
             let _ = out.write_str("\n");

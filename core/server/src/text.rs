@@ -57,7 +57,7 @@ pub(crate) fn pieces(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// A moment in s since 1970-01-01 UTC, with parts.
+/// A date and time in UTC, split into its parts.
 struct Parts {
     year: u64,
     month: u64,
@@ -89,7 +89,7 @@ fn parts(seconds: u64) -> Parts {
     }
 }
 
-/// Date and time of HTTP.
+/// Date and time in the format of HTTP.
 pub(crate) struct HttpDate(pub u64);
 
 impl Display for HttpDate {
@@ -109,7 +109,7 @@ impl Display for HttpDate {
     }
 }
 
-/// Date and time of lists: `2026-11-22 13:38`.
+/// Date and time as shown in lists: `2026-11-22 13:38`.
 pub(crate) struct ShortDate(pub u64);
 
 impl Display for ShortDate {

@@ -61,7 +61,7 @@ pub(crate) struct Wire<'c, C, T> {
     is_head: bool,
     /// The connection ends with this answer.
     pub(crate) closes: bool,
-    /// The same, once the body was read.
+    /// Value of `closes` once the body has been read.
     closes_after_body: bool,
     /// A part of the answer was sent: no other answer is possible.
     has_sent: bool,
@@ -144,7 +144,8 @@ impl<'c, C: Read + Write, T: Timer> Wire<'c, C, T> {
         self.is_head
     }
 
-    /// Returns true if the client knows no chunks, so that an answer of unknown length ends the connection.
+    /// Returns true if the client does not support chunks, so that an answer of unknown length ends the
+    /// connection.
     pub(crate) fn is_old(&self) -> bool {
         self.minor == 0
     }
@@ -184,7 +185,7 @@ impl<'c, C: Read + Write, T: Timer> Wire<'c, C, T> {
             };
             let waited_ms = self.timer.now_ms().saturating_sub(start_ms);
             let left_ms = limit_ms.saturating_sub(waited_ms) as u32;
-            // Bytes past the largest head belong to a head that is refused anyway.
+            // There is no need to read past the largest head: a longer one is refused.
             let room = &mut bytes[*filled..HEAD_BYTES_MAX - TAIL_BYTES_MIN];
             match within(self.timer, left_ms, pin!(self.socket.read(room))).await {
                 Some(Ok(0) | Err(_)) => return Received::Closed,
@@ -219,7 +220,7 @@ impl<'c, C: Read + Write, T: Timer> Wire<'c, C, T> {
         match within(self.timer, ms, pin!(self.socket.read(&mut byte))).await {
             None => Ok(()),
             Some(Ok(0) | Err(_)) => Err(Closed),
-            // The byte of a next request is lost with it: the connection has to end.
+            // This byte of the next request is lost, so the connection has to end.
             Some(Ok(_)) => {
                 self.closes = true;
                 self.timer.sleep_ms(ms).await;
@@ -307,8 +308,8 @@ impl<'c, C: Read + Write, T: Timer> Wire<'c, C, T> {
         Ok(())
     }
 
-    /// Adds a line: a prefix, and what `fill` writes and returns the length of. Returns false and adds nothing if
-    /// `fill` returns `None`.
+    /// Adds a line: a prefix, and the text that `fill` writes; `fill` returns its length. Returns false and adds
+    /// nothing if `fill` returns `None`.
     pub(crate) async fn line(
         &mut self,
         prefix: fmt::Arguments<'_>,
@@ -360,7 +361,7 @@ impl<'c, C: Read + Write, T: Timer> Wire<'c, C, T> {
         &self.out[line.text.into()..self.len]
     }
 
-    /// Adds what `write` writes to the line; drops it if there is no room.
+    /// Adds the output of `write` to the line; drops it if there is no room.
     pub(crate) fn extend_line_with(&mut self, write: impl FnOnce(&mut Room) -> fmt::Result) {
         let end = self.end();
         let mut room = Room::new(&mut self.out[self.len..end - LINE_END.len()]);
@@ -379,7 +380,7 @@ impl<'c, C: Read + Write, T: Timer> Wire<'c, C, T> {
         self.len = line.start.into();
     }
 
-    /// Adds text that `fill` writes and returns the length of.
+    /// Adds the text that `fill` writes; `fill` returns its length.
     pub(crate) async fn fill(
         &mut self,
         fill: impl FnOnce(&mut [u8; ROW_BYTES_MAX]) -> usize,
@@ -419,7 +420,7 @@ impl<'c, C: Read + Write, T: Timer> Wire<'c, C, T> {
         Ok(())
     }
 
-    /// Sends bytes from where they are, after those in the buffer.
+    /// Sends bytes after those in the buffer; copies them only if they fit into it.
     pub(crate) async fn lend(&mut self, bytes: &[u8]) -> Result<(), Closed> {
         if bytes.is_empty() || self.framing == Framing::Silent {
             return Ok(());
@@ -498,14 +499,14 @@ impl<'c, C: Read + Write, T: Timer> Wire<'c, C, T> {
         }
         self.framing = Framing::Plain;
         self.len = 0;
-        // A connection that does not flush would keep the client waiting.
+        // Without a flush, the socket may hold bytes back and keep the client waiting.
         match self.socket.flush().await {
             Ok(()) => Ok(()),
             Err(_) => Err(Closed),
         }
     }
 
-    /// Answers that the body may come.
+    /// Tells the client to send the body.
     pub(crate) async fn send_continue(&mut self) -> Result<(), Closed> {
         self.send(b"HTTP/1.1 100 Continue\r\n\r\n").await?;
         self.socket.flush().await.map_err(|_| Closed)

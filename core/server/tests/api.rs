@@ -87,7 +87,7 @@ fn every_request_has_the_stated_answer() {
     }
 }
 
-/// Returns the name of an operation. Without a pattern for all others, so that a new one must be documented.
+/// Returns the name of an operation. Has no catch-all pattern, so that a new operation must be documented.
 fn name_of(operation: &Operation) -> &'static str {
     match operation {
         Operation::Read(_) => "Read",

@@ -167,7 +167,7 @@ fn a_file_is_followed_until_it_is_finished() {
     );
     assert_eq!(get(&memory, "/a.csv?follow=1&offset=3005").body, b"xxx");
     assert_eq!(get(&memory, "/a.csv?follow=1&offset=4000").status, 416);
-    // The client leaves: the server does not wait for the file.
+    // The client disconnects: the server does not wait for the file.
     memory.growing("/a.csv", b"1", 1);
     memory.growth.borrow_mut().extend(vec![vec![b'y']; 1000]);
     let bytes = b"GET /a.csv?follow=1 HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n".to_vec();
@@ -236,7 +236,7 @@ fn only_a_folder_in_a_folder_has_a_parent() {
     }
 }
 
-/// Every name of a list can be requested, or the list says why not.
+/// Every name in a list can be requested, or the list gives the reason why not.
 #[test]
 fn names_that_cannot_be_requested_are_marked() {
     let memory = Memory::default();
@@ -276,7 +276,7 @@ fn names_that_cannot_be_requested_are_marked() {
             let target = format!("{}/{encoded}", folder.trim_end_matches('/'));
             let is_marked = line.contains(",\"unavailable\":\"the ");
             marked += usize::from(is_marked);
-            // Encoded letters reach a file in spite of the server's own answers.
+            // With encoded letters, a file can be requested although the server itself answers at its path.
             let is_own = ["live", "status"].contains(&&*name) && folder == "/";
             let is_served = get(&memory, &target).status == 200 && !is_own;
             assert_eq!(is_served, !is_marked, "{line}");

@@ -48,7 +48,7 @@ fn lengths_that_are_not_plain_are_refused_and_the_connection_closes() {
     }
 }
 
-/// These are lengths, but of files that no storage holds.
+/// Valid lengths, but larger than any storage.
 #[test]
 fn lengths_beyond_every_storage_are_too_large() {
     for length in [
@@ -170,7 +170,7 @@ fn slow_readers_end() {
         bytes < 10_000 && (10_000..12_000).contains(&now_ms),
         "{bytes} {now_ms}"
     );
-    // A client that takes nothing at all.
+    // A client that receives nothing at all.
     let (bytes, now_ms) = run(500, 1_000_000);
     assert!(
         bytes == 0 && (10_000..12_000).contains(&now_ms),

@@ -23,7 +23,7 @@ fn line(line: &str) -> String {
     format!("{line} HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n")
 }
 
-/// Numbers and rows of all samples of an event stream; gaps have no row.
+/// Returns numbers and rows of all samples of an event stream; gaps have no row.
 fn samples(text: &str) -> Vec<(u64, Option<String>)> {
     let mut samples = Vec::new();
     for event in text

@@ -38,7 +38,7 @@ proptest! {
         which in prop::collection::vec(0..REQUESTS.len(), 1..6),
         mut cuts in prop::collection::vec(0_usize..2000, 0..20),
     ) {
-        // The first upload creates a state that all others leave.
+        // The first upload creates a state that the others leave unchanged.
         let whole: Vec<u8> = which.iter().flat_map(|at| REQUESTS[*at].bytes()).collect();
         let expected = raw(&memory(), CONFIG, vec![whole.clone()], End::Close);
         cuts.iter_mut().for_each(|cut| *cut %= whole.len());
@@ -60,7 +60,7 @@ proptest! {
         prop_assert_eq!(memory.paths(), before);
     }
 
-    /// Ranges select the bytes that a search by definition finds.
+    /// Ranges select the same bytes as a search that follows their definition.
     #[test]
     fn ranges_match_their_definition(
         first in prop::option::of(0_u64..40),

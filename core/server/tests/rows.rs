@@ -171,7 +171,7 @@ impl Write for Shared {
     }
 }
 
-/// Returns the CSV of a stream, by cardiograph-record.
+/// Returns the CSV of a stream, as exported by cardiograph-record.
 fn reference(bytes: &[u8], wanted: u8) -> String {
     let outputs: RefCell<Vec<(u8, Shared)>> = RefCell::default();
     let open = |stream, _| {
@@ -394,7 +394,7 @@ fn text_without_marks_and_in_slices() {
     assert_eq!(get(&memory, "/foreign.csv?from=1").status, 409);
 }
 
-/// Samples of `/live?all=1` that come from a file on the card, from `next` on.
+/// Returns the samples of `/live?all=1` that come from a file on the card, from `next` on.
 fn replayed(path: &str, bytes: &[u8], first: u64, end: u64, next: u64) -> String {
     let memory = Memory::default();
     memory.file(path, bytes);

@@ -6,7 +6,7 @@ use crate::Histogram;
 /// within 1 %.
 ///
 /// `BUCKETS` is [`buckets_below`](crate::buckets_below) of the number of bits that the worst-case latency in
-/// ns needs; longer latencies make only the percentiles that they fall on inexact.
+/// ns needs; longer latencies affect only the accuracy of the percentiles that fall on them.
 #[derive(Clone, Debug)]
 pub struct Latencies<const BUCKETS: usize> {
     histogram: Histogram<BUCKETS>,

@@ -30,7 +30,7 @@ const STEPS_MAX: usize = 200;
 
 /// Returns the sustained rate in bytes per second for each size in `buffer_bytes`, exact to 0.1 %.
 ///
-/// `latencies` are the statistics of the same writes. A buffer smaller than a single payload sustains 0. All
+/// `times` are the latency statistics of the same writes. A buffer smaller than a single payload sustains 0. All
 /// rates are 0 if the latencies sum to 0.
 pub fn sustained_rates_bytes_per_s<const BUCKETS: usize>(
     writes: &(impl Replay + ?Sized),

@@ -74,7 +74,7 @@ impl Rig {
         Rig::with(flash(), OPTIONS)
     }
 
-    /// A rig with an initialised card.
+    /// Returns a rig with an initialised card.
     pub fn ready() -> Rig {
         let mut rig = Rig::new();
         rig.acquire().unwrap();

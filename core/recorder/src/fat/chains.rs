@@ -7,8 +7,8 @@
 //! ```
 //!
 //! The name is deleted with the first run only. A mount that finds such a record continues with the chain
-//! after the run if that chain still has as many clusters, with the same sum: otherwise another program has
-//! changed it.
+//! after the run if that chain still has the recorded number and sum of clusters; otherwise another program
+//! has changed it.
 
 use super::guest_record::{FirstRun, NamePlace, WholeChain};
 use super::record::{ENTRIES_OF_BLOCK, Intent};
@@ -21,7 +21,7 @@ impl FatVolume {
     /// Follows a chain to its end.
     ///
     /// # Errors
-    /// [`Error::DamagedChain`], or that of the card.
+    /// [`Error::DamagedChain`], or a card error.
     pub(super) async fn survey<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -167,7 +167,8 @@ impl FatVolume {
         Ok(())
     }
 
-    /// Returns true if an entry has this checksum and first cluster, or if a repair tool has truncated it.
+    /// Returns true if an entry has this checksum and either this first cluster or, truncated by a repair
+    /// tool, none.
     pub(super) fn is_entry_of(&self, entry: &ShortEntry, sum: u8, first: u32) -> bool {
         let found = entry.first_cluster(self.layout.kind);
         let is_emptied = found == 0 && entry.size() == 0;
@@ -224,7 +225,7 @@ impl FatVolume {
             && self.is_unchanged(card, run.rest).await?)
     }
 
-    /// Returns true if a chain is as it was, and no entry of the root directory begins with it.
+    /// Returns true if a chain is unchanged, and no entry of the root directory begins with it.
     pub(super) async fn is_unchanged<B: Blocks>(
         &mut self,
         card: &mut B,

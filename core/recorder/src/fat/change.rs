@@ -1,4 +1,4 @@
-//! Changes by guests: removals, and new directories. moves.rs renames, upload.rs writes files.
+//! Changes by guests: removals, and new directories. moves.rs implements renames, upload.rs uploads.
 
 use super::entry::{DirEntry, Node};
 use super::guest_record::{FirstRun, NamePlace, Target, WholeChain};
@@ -19,7 +19,7 @@ impl FatVolume {
     /// # Errors
     /// [`Error::NotFound`], [`Error::NotDirectory`], [`Error::NameInvalid`], [`Error::NotEmpty`],
     /// [`Error::Forbidden`], [`Error::DamagedChain`], [`Error::DamagedDirectory`], [`Error::NotMounted`], or
-    /// that of the card.
+    /// a card error.
     pub async fn remove<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -53,12 +53,12 @@ impl FatVolume {
         self.unlist_changed(card, id, entry.first).await
     }
 
-    /// Makes an empty directory.
+    /// Creates an empty directory.
     ///
     /// # Errors
     /// [`Error::Exists`], [`Error::NotFound`] or [`Error::NotDirectory`] for the directory above,
     /// [`Error::NameInvalid`], [`Error::Forbidden`], [`Error::DirectoryFull`], [`Error::NoSpace`],
-    /// [`Error::NotMounted`], or that of the card.
+    /// [`Error::NotMounted`], or a card error.
     pub async fn make_directory<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -156,7 +156,7 @@ impl FatVolume {
         Ok(own)
     }
 
-    /// Returns the identity of the recording that an entry has by its place and name.
+    /// Returns the identity of the recording at an entry, according to the entry's position and name.
     pub(super) async fn recording_of<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -176,7 +176,7 @@ impl FatVolume {
         Ok((id.short_name() == entry.short).then_some(id))
     }
 
-    /// Removes a recording from the index after its file was changed, if the index has that file.
+    /// Removes a recording from the index after its file was changed, if the index lists that file.
     pub(super) async fn unlist_changed<B: Blocks>(
         &mut self,
         card: &mut B,

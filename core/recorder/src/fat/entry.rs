@@ -160,7 +160,7 @@ pub(super) struct LongParts {
 }
 
 impl LongParts {
-    /// Takes the next part, and gives its characters to `name`.
+    /// Takes the next part, and passes its characters to `name`.
     pub(super) fn push(&mut self, part: &LongEntry, block: u32, name: &mut NameSink) {
         let (sequence, checksum) = (part.sequence(), part.checksum());
         let number = sequence & LFN_SEQUENCE_MASK;
@@ -194,7 +194,8 @@ impl LongParts {
         }
     }
 
-    /// Ends the name at a short entry. Returns an empty span if the parts belong to no or another name.
+    /// Ends the name at a short entry. Returns an empty span if the parts do not form the long name of this
+    /// entry.
     pub(super) fn end(&mut self, short: &ShortEntry, block: u32) -> Span {
         let is_whole = self.expected == 0 && self.span.entries > 0;
         let is_its = is_whole && self.checksum == short.lfn_checksum();
@@ -226,7 +227,7 @@ impl NameSink<'_> {
             NameSink::Text(text) => units.iter().rev().for_each(|unit| text.prepend(*unit)),
             NameSink::Match { name, is_same } => {
                 let before = usize::from(number - 1) * LFN_UNITS_PER_ENTRY;
-                // Of the last part nothing must be left over.
+                // The last part has to cover the rest of the name.
                 let most = if is_last {
                     usize::MAX
                 } else {
@@ -260,7 +261,7 @@ impl NameSink<'_> {
     }
 }
 
-/// A text that grows at its front, in memory of the caller.
+/// A text that grows at its front, in the caller's memory.
 pub(super) struct Text<'t> {
     out: &'t mut [u8],
     /// Beginning of the text, which extends to the end of `out`.
@@ -340,7 +341,7 @@ impl<'t> Text<'t> {
         core::str::from_utf8(&self.out[self.begin..]).unwrap_or_default()
     }
 
-    /// Returns the position of the text in the memory of the caller.
+    /// Returns the position of the text in the caller's memory.
     pub(super) fn range(&self) -> Range<usize> {
         self.begin..self.out.len()
     }
@@ -351,7 +352,7 @@ pub(super) fn is_name(name: &str) -> bool {
     short_name::is_valid_long_name(name) && !name.ends_with(['.', ' '])
 }
 
-/// Returns true if a short name contains no control characters, as those of a damaged directory may.
+/// Returns true if a short name contains no control characters. Names in a damaged directory may contain some.
 pub(super) fn is_short_name(name: &Name) -> bool {
     let is_printable = |byte: &u8| *byte >= b' ' && *byte != 0x7F;
     let is_first = |byte: u8| byte == hadris_fat_raw::ENTRY_KANJI_E5 || byte > b' ';

@@ -9,7 +9,7 @@ use crate::volume::{Blocks, FileId, FileRecord, Name, Request};
 use hadris_fat_raw::{ATTR_ARCHIVE, ATTR_SYSTEM, ShortEntry};
 
 impl File {
-    /// Returns the chain of the file of which the first `kept` clusters are kept.
+    /// Returns the chain of the file, of which the first `kept` clusters stay allocated.
     pub(super) fn chain(&self, layout: &Layout, kept: u32) -> Chain {
         Chain {
             first: self.first,
@@ -231,7 +231,7 @@ impl FatVolume {
         self.done_freeing(card, file, kept).await
     }
 
-    /// Removes an unfinished file from the table.
+    /// Removes an unfinished file from the table, and frees its number.
     pub(super) fn forget_discarded(&mut self, slot: u8) {
         let file = self.record.reserved.get_mut(usize::from(slot));
         if let Some(file) = file.and_then(Option::take)

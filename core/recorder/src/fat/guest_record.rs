@@ -26,7 +26,8 @@ const PARENT_AT: usize = FILE_AT + 28;
 /// Value of a parent that does not change.
 pub(super) const SAME_PARENT: u32 = u32::MAX;
 
-/// The entries of a name. Fields are in one piece, because every byte of a record is in RAM.
+/// The entries of a name. Block and index are separate fields, because a [`Place`] would add padding and
+/// records stay in RAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NamePlace {
     /// Block with the short entry. No directory is in block 0.
@@ -69,7 +70,7 @@ impl NamePlace {
     }
 }
 
-/// A short entry that is written.
+/// Position and checksum of the short entry to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Target {
     block: u32,
@@ -220,7 +221,7 @@ fn encode_name(name: Option<NamePlace>, block: &mut Block) {
     block[HAS_NAME_AT] = 1;
 }
 
-/// Returns `None` if the name is impossible, and `Some(None)` if there is none.
+/// Decodes a name. Returns `None` if it is invalid, and `Some(None)` if the record has none.
 fn decode_name(block: &Block, layout: &Layout) -> Option<Option<NamePlace>> {
     if block[HAS_NAME_AT] == 0 {
         return Some(None);

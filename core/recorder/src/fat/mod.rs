@@ -40,7 +40,7 @@
 //!   discard ───────────(1)────── entry ─────(2)──── chain ──────(3)───────────(4)──────> gone
 //!   remove  ───────────(1)────── entry ─────(2)──── chain, index (3)──────────(4)──────> gone
 //!   grow    ───────────(1)────── zeros, end mark ──(2)── link ──(3)───────────(4)──────> longer
-//!   folder  ─ contents (1)────── chain ─────(2)──── entry ──────(3)───────────(4)──────> there
+//!   folder  ─ contents (1)────── chain ─────(2)──── entry ──────(3)───────────(4)──────> created
 //!   empty   ───────────(1)────── entry ─────(2)──── chain ──────(3)───────────(4)──────> gone
 //! ```
 //!
@@ -67,7 +67,7 @@
 //! # Guests
 //!
 //! A guest is another user of the card, such as a file server: it reads and changes any file that is not the
-//! recorder's own. A file that it writes has a hidden entry until it is whole. Then it moves to its name.
+//! recorder's own. A file that it writes has a hidden entry until it is complete, and is then moved to its final name.
 //!
 //! ```text
 //!                   journal:                                             FSInfo, journal:
@@ -76,7 +76,7 @@
 //!   append  ───────────(1)────── run ───────(2)──── link, length (3)──────────(4)──────> longer
 //!   move    ───────────(1)────── new entry ─(2)──── old name ────(3)──────────(4)──────> moved
 //!   erase   ───────────(1)────── name ──────(2)──── run ─────────(3)──────────(4)──────> gone
-//!   make    ─ contents (1)────── chain ─────(2)──── entry ───────(3)──────────(4)──────> there
+//!   make    ─ contents (1)────── chain ─────(2)──── entry ───────(3)──────────(4)──────> created
 //! ```
 //!
 //! | cut | upload | append | move | erase | make |
@@ -88,18 +88,18 @@
 //! | after (4) | the upload | the upload | the new name | nothing, or the chain after the run | the directory |
 //!
 //! The next mount undoes an upload, an append that is not linked, a move whose new entry does not exist, and
-//! a directory without an entry. It completes all others, and then discards all uploads. So a file is there
-//! whole or not at all, and a file that is replaced has either its old contents or its new ones.
+//! a directory without an entry. It completes all others, and then discards all uploads. So an uploaded file exists
+//! completely or not at all, and a replaced file has either its old contents or its new ones.
 //!
 //! The entries of a new name are in one block, and so is the entry of a file that is replaced: writing them
 //! is one step. "erase" deletes a name and frees a chain of any form, a run at a time; chains.rs describes
-//! it. It also frees the clusters of a replaced file, and those that an upload did not need. A recording of
-//! the index is removed as the oldest one is. A recording that is renamed, moved or replaced leaves the index
-//! after that, and then belongs to whoever renamed it: [`remove_oldest`](Volume::remove_oldest) keeps it.
+//! it. It also frees the clusters of a replaced file, and those that an upload did not need. A recording that the index
+//! lists is removed with the steps of "remove". A recording that is renamed, moved or replaced is then removed from the
+//! index, so that [`remove_oldest`](Volume::remove_oldest) keeps the file.
 //!
-//! Guests may change neither hidden entries nor unfinished recordings, nor folders that get more recordings.
-//! They may put files into a folder of recordings, but not where a future recording has its position, and not
-//! with a name that it may need.
+//! Guests may change neither hidden entries nor unfinished recordings, nor folders that will receive more recordings.
+//! They may put files into a folder of recordings, but neither at the position of a future recording nor under a name
+//! that it may need.
 //!
 //! # Creating the journal
 //!
@@ -114,9 +114,9 @@
 //! A computer may have written to the card after a power cut. So a mount completes or undoes nothing unless
 //! all clusters of the operation are free or linked as the operation links them, and no other entry of the
 //! root directory begins in them. If the count in FSInfo is neither the one before the operation nor the one
-//! after it, it becomes unknown. Not covered: a file that a repair has put at that place in a folder and that
-//! ends in the same cluster as the operation's file. The chain after a run that a guest frees has to have the
-//! same number and sum of clusters as before.
+//! after it, it becomes unknown. Not covered: a file that a repair tool has put at that place in a folder and that ends
+//! in the same cluster as the operation's file. The chain after a run that a guest frees has to have the same number
+//! and sum of clusters as before.
 //!
 //! An unfinished file whose entry or chain has changed is forgotten and left as it is. A folder is used only
 //! if it contains its index and both are at their original positions: a copy made by a computer counts as
@@ -244,7 +244,7 @@ impl FatVolume {
         }
     }
 
-    /// Never creates a journal: [`mount`](Volume::mount) fails on a card without one and writes nothing to
+    /// Disables the creation of a journal: [`mount`](Volume::mount) fails on a card without one and writes nothing to
     /// it. For programs that only read recordings.
     pub const fn with_journal_only(mut self) -> FatVolume {
         self.makes_journal = false;

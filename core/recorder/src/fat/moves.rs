@@ -1,7 +1,7 @@
-//! Names that move, and files that are replaced.
+//! Renaming, moving and replacing files.
 //!
-//! "move" writes the entry in its new place, one block: from then on the operation is done. It then deletes
-//! the name in the old place, and frees what the new name had before.
+//! "move" writes the entry in its new place, which is one block: from then on, a mount completes the operation.
+//! It then deletes the old name, and frees the clusters of a replaced file.
 
 use super::entry::{DirEntry, Node};
 use super::guest_record::{NamePlace, SAME_PARENT, Target, WholeChain};
@@ -13,7 +13,7 @@ use hadris_fat_raw::{ATTR_HIDDEN, ATTR_SYSTEM, ShortEntry, Slot, lfn_checksum};
 
 const DOT_DOT: Name = *b"..         ";
 
-/// The place that an entry gets.
+/// Destination of an entry.
 pub(super) enum Goal<'p> {
     New {
         parent: Node,
@@ -44,13 +44,13 @@ impl Goal<'_> {
 }
 
 impl FatVolume {
-    /// Renames a file or a directory, or moves it to another directory. An existing file is replaced by a
-    /// file if `replaces`.
+    /// Renames a file or a directory, or moves it to another directory. If `replaces` is true, a file replaces
+    /// an existing file.
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::NotDirectory`], [`Error::NameInvalid`], [`Error::Exists`],
     /// [`Error::IsDirectory`], [`Error::Forbidden`], [`Error::DirectoryFull`], [`Error::NoSpace`],
-    /// [`Error::DamagedChain`], [`Error::DamagedDirectory`], [`Error::NotMounted`], or that of the card.
+    /// [`Error::DamagedChain`], [`Error::DamagedDirectory`], [`Error::NotMounted`], or a card error.
     pub async fn rename<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -69,7 +69,7 @@ impl FatVolume {
         let Slot::Short(mut entry) = self.slot(card, old.place).await? else {
             return Err(Error::DamagedDirectory);
         };
-        // Case bits and name are those of the new place.
+        // The name and its case bits are those of the new place.
         entry.set_nt_case(0);
         let is_moved = cluster_of(&parent) != cluster_of(goal.parent());
         let above = cluster_of(goal.parent());
@@ -132,7 +132,8 @@ impl FatVolume {
         Ok(Goal::Existing { parent, entry, old })
     }
 
-    /// Writes an entry in its new place, deletes the old one, and frees what the new one had before.
+    /// Writes an entry in its new place, deletes the old one, and frees the clusters of the file that it
+    /// replaces.
     pub(super) async fn move_entry<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -175,7 +176,7 @@ impl FatVolume {
         self.unlist_changed(card, replaced, old.first).await
     }
 
-    /// Gives an existing entry other contents.
+    /// Replaces the contents of an existing entry.
     async fn replace_entry<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -221,7 +222,7 @@ impl FatVolume {
         }
     }
 
-    /// Completes a move if its new entry exists. Returns the chain that is to be freed then.
+    /// Completes a move if its new entry exists. Returns the chain to be freed in that case.
     pub(super) async fn finish_move<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -253,8 +254,8 @@ impl FatVolume {
             if entry.lfn_checksum() == to.sum && entry.first_cluster(kind) == first))
     }
 
-    /// Gives the new entry its contents again, if a repair tool has truncated it because both entries had the
-    /// same clusters. Returns false if it has not.
+    /// Restores the new entry if a repair tool has truncated it, which may happen because both entries had the
+    /// same clusters. Returns false if there is nothing to restore.
     async fn repeat_move<B: Blocks>(
         &mut self,
         card: &mut B,

@@ -129,7 +129,7 @@ impl FatVolume {
         }
     }
 
-    /// Returns true if an unfinished or future recording belongs into the folder.
+    /// Returns true if an unfinished or future recording belongs in the folder.
     pub(super) fn is_folder_used(&self, prefix: [u8; 3], folder: u32) -> bool {
         let next = self.series(prefix).map_or(0, |series| series.next);
         let is_in = |id: FileId| id.prefix == prefix && id.number / FOLDER_RECORDINGS_MAX == folder;

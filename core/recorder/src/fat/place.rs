@@ -1,8 +1,8 @@
-//! Paths that guests change: which directory, which name, and room for its entries.
+//! Resolves paths that guests change: the directory, the name, and room for its entries.
 //!
-//! All entries of a new name are in one block, so that writing it is one step: either all of them are there
-//! after a power cut or none. This limits new names to 195 units of UTF-16. Names of other programs may
-//! extend over three blocks; chains.rs deletes them.
+//! All entries of a new name are in one block, so that writing it is one step: after a power cut, either all
+//! of them exist or none. This limits new names to 195 units of UTF-16. Names of other programs may extend
+//! over three blocks; chains.rs deletes them.
 
 use super::entry::{DirEntry, Node, is_name};
 use super::names::number_of;
@@ -23,7 +23,7 @@ const SUFFIXES: [u8; CANDIDATES] = [1, 5, 14, 23];
 /// Maximum number of passes over a directory in search of a free short name.
 const PASSES_MAX: u8 = 100;
 
-/// A path whose last name may not exist yet.
+/// A path whose last name need not exist.
 pub(super) struct Resolved<'p> {
     pub(super) parent: Node,
     pub(super) name: &'p str,
@@ -68,15 +68,15 @@ impl Room {
 /// Result of a search for room.
 enum Search {
     Found(Room),
-    /// The directory ends at this entry, and a name does not fit behind it into the block: it goes to the
-    /// next block.
+    /// The directory ends at this entry, and the rest of its block is too short for the name, which goes to
+    /// the next block.
     Ends(Place),
     /// No block has room. The value is the directory's last cluster, or 0.
     Full(u32),
 }
 
 impl FatVolume {
-    /// Finds a path whose last name may not exist.
+    /// Resolves a path whose last name need not exist.
     ///
     /// # Errors
     /// Those of [`lookup`](FatVolume::lookup), and [`Error::Forbidden`] for the root directory, for anything
@@ -149,7 +149,7 @@ impl FatVolume {
         };
         let [a, b, c, ..] = entry.short;
         let number = number_of(&entry.short).filter(|_| entry.short.ends_with(b"   "));
-        // Of two directories with this name only one is in the root directory.
+        // A directory elsewhere may have the same name; the recorder's folders are in the root directory.
         let (Some(number), true) = (number, entry.is_directory()) else {
             return Ok(None);
         };
@@ -183,7 +183,7 @@ impl FatVolume {
         Ok((name, room))
     }
 
-    /// Fails for names in which the recorder would find a foreign file or folder.
+    /// Fails for names that the recorder may need for its own files and folders.
     fn check_name_is_free<E>(
         &self,
         parent: &Node,
@@ -433,7 +433,7 @@ pub(super) fn cluster_of(directory: &Node) -> u32 {
     }
 }
 
-/// Returns the error of a directory without room.
+/// Returns the error for a directory without room.
 fn full<E>(parent: &Node) -> Error<E> {
     Error::DirectoryFull(match parent {
         Node::Root => ROOT,

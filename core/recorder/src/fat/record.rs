@@ -12,7 +12,7 @@ use hadris_fat_raw::{ENTRY_SIZE, FIRST_DATA_CLUSTER};
 
 /// Blocks from the journal's first copy to the second, so that a failed write does not damage both.
 pub(super) const COPY_STEP_BLOCKS: u32 = 64;
-/// Blocks of the journal: two copies, and as many blocks behind the second as between them.
+/// Blocks of the journal: two copies [`COPY_STEP_BLOCKS`] apart, and as many blocks behind the second.
 pub(super) const JOURNAL_BLOCKS: u32 = 2 * COPY_STEP_BLOCKS + 1;
 
 const MAGIC: [u8; 8] = *b"CARDIOJ2";
@@ -149,8 +149,8 @@ pub(super) enum Intent {
         last: u32,
         new: u32,
     },
-    /// The journal's own file has its entry and gets its chain. If the root directory was full, the entry is
-    /// in the new cluster `new`, which is linked to `last`; otherwise both are 0.
+    /// Writes the chain of the journal's own file, whose entry exists. If the root directory was full, the
+    /// entry is in the new cluster `new`, which is linked to `last`; otherwise both are 0.
     MakeJournal {
         last: u32,
         new: u32,
@@ -164,14 +164,15 @@ pub(super) enum Intent {
     MakeFolder(File),
     /// Deletes the entry of an empty folder, then frees its chain.
     RemoveFolder(File),
-    /// Deletes a name, or ends a chain at cluster `end`, and frees a run. The chain after it follows.
+    /// Deletes a name, or ends a chain at cluster `end`, and frees the first run of a chain. Later records
+    /// free the rest.
     Erase {
         name: Option<NamePlace>,
         end: u32,
         run: FirstRun,
     },
-    /// Writes an entry with this first cluster, deletes another, and frees what the entry had before. A
-    /// directory gets the cluster of its new parent.
+    /// Writes an entry with this first cluster, deletes another, and frees the chain that the entry had
+    /// before. If the entry is a directory, its `..` receives the cluster of the new parent.
     Move {
         from: Option<NamePlace>,
         to: Target,

@@ -1,4 +1,4 @@
-//! After a power cut: a mount completes or undoes the interrupted operation.
+//! Recovery after a power cut: a mount completes or undoes the interrupted operation.
 
 use super::guest_record::WholeChain;
 use super::record::{File, Intent, Kind};
@@ -35,7 +35,7 @@ impl FatVolume {
         let now = self.read_free(card).await?;
         let before = self.record.free;
         let Some(change) = self.finish(card).await? else {
-            // Another program has repaired the card in between. It may have used the name.
+            // Another program has repaired the card in the meantime. It may have used the name.
             if let Intent::Close { slot, .. } | Intent::Discard { slot } = self.record.intent {
                 self.forget(slot);
             }

@@ -179,8 +179,8 @@ impl FatVolume {
             .ok_or(Error::NameTaken(super::names::hidden_name(slot as u32)))
     }
 
-    /// Returns true if an entry with another name begins at one of these clusters: repair tools make files of
-    /// orphaned chains.
+    /// Returns true if an entry with another name begins at one of these clusters: repair tools turn orphaned
+    /// chains into files.
     pub(super) async fn is_claimed<B: Blocks>(
         &mut self,
         card: &mut B,

@@ -265,7 +265,7 @@ impl FatVolume {
         Ok(())
     }
 
-    /// Creates the folders for all prepared files and for the file being reserved.
+    /// Creates the folder for the file being reserved, whose number follows those of all prepared files.
     pub(super) async fn prepare_folder<B: Blocks>(
         &mut self,
         card: &mut B,

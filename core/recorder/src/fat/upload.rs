@@ -1,4 +1,4 @@
-//! Uploads: files that guests write under a hidden entry, and that get their name once they are whole.
+//! Uploads: files that guests write under a hidden entry, and that get their name once they are complete.
 //!
 //! ```text
 //!   begin ── CARDIOGR.U00, hidden ──> data ──> commit ──> its name, in its folder
@@ -40,12 +40,12 @@ impl Upload {
 }
 
 impl FatVolume {
-    /// Reserves space for a file of `bytes` bytes, in one run if there is one as long, and at least one
-    /// cluster. If the length is unknown, begin with 0 and [`grow`](FatVolume::grow_upload) it.
+    /// Reserves space for a file of `bytes` bytes, in one run if one is long enough, and at least one cluster.
+    /// If the length is unknown, begin with 0 and [`grow`](FatVolume::grow_upload) the upload.
     ///
     /// # Errors
     /// [`Error::TooManyUploads`], [`Error::NoSpace`], [`Error::DirectoryFull`] if the root directory is full,
-    /// [`Error::TooLong`] from 4 GiB on, [`Error::NotMounted`], or that of the card.
+    /// [`Error::TooLong`] from 4 GiB on, [`Error::NotMounted`], or a card error.
     pub async fn begin_upload<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -95,7 +95,7 @@ impl FatVolume {
     ///
     /// # Errors
     /// [`Error::NoSuchUpload`], [`Error::NoSpace`], [`Error::TooLong`] from 4 GiB on, [`Error::NotMounted`],
-    /// or that of the card.
+    /// or a card error.
     pub async fn grow_upload<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -117,7 +117,7 @@ impl FatVolume {
     ///
     /// # Errors
     /// [`Error::NoSuchUpload`], [`Error::DamagedChain`] if the upload is shorter, [`Error::NotMounted`], or
-    /// that of the card.
+    /// a card error.
     pub async fn upload_extent<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -131,14 +131,15 @@ impl FatVolume {
             .await
     }
 
-    /// Gives an upload its name and its actual length: whole or not at all, whenever power fails. An existing
-    /// file is replaced if `replaces`. On an error the upload remains, to be committed again or discarded.
+    /// Gives an upload its name and its actual length. After a power loss, either both are written or neither.
+    /// If `replaces` is true, an existing file is replaced. On an error the upload remains and can be committed
+    /// again or discarded.
     ///
     /// # Errors
     /// [`Error::NoSuchUpload`], [`Error::TooLong`] if it has less space, [`Error::Exists`],
     /// [`Error::IsDirectory`], [`Error::Forbidden`], [`Error::NameInvalid`], [`Error::NotFound`] or
     /// [`Error::NotDirectory`] for the folder, [`Error::DirectoryFull`], [`Error::NoSpace`],
-    /// [`Error::NotMounted`], or that of the card.
+    /// [`Error::NotMounted`], or a card error.
     pub async fn commit_upload<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -183,7 +184,7 @@ impl FatVolume {
     /// Removes an upload and frees its space.
     ///
     /// # Errors
-    /// [`Error::NoSuchUpload`], [`Error::NotMounted`], or that of the card.
+    /// [`Error::NoSuchUpload`], [`Error::NotMounted`], or a card error.
     pub async fn discard_upload<B: Blocks>(
         &mut self,
         card: &mut B,

@@ -1,4 +1,4 @@
-//! Checks of entries that readers of the card know.
+//! Checks entries that readers of the card found earlier.
 
 use super::entry::{DirCursor, DirEntry};
 use super::index::INDEX_BLOCKS;
@@ -17,7 +17,7 @@ use hadris_fat_raw::{ATTR_DIRECTORY, FIRST_DATA_CLUSTER, ShortEntry, Slot};
 const INDEX_ENTRY: u8 = 2;
 
 impl Layout {
-    /// Returns true if there is such a cluster.
+    /// Returns true if the cluster exists.
     pub(crate) fn is_cluster(&self, cluster: u32) -> bool {
         self.has(cluster, 1)
     }

@@ -56,7 +56,7 @@ impl<'l, R: Reader> Walk<'l, R> {
     /// labels, `.` and `..`. A long name that is invalid, or does not fit, is replaced by the short one.
     ///
     /// # Errors
-    /// [`Error::DamagedDirectory`], or that of the card.
+    /// [`Error::DamagedDirectory`], or a card error.
     pub(crate) async fn next(
         &mut self,
         cursor: &mut DirCursor,
@@ -76,7 +76,7 @@ impl<'l, R: Reader> Walk<'l, R> {
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::NotDirectory`], [`Error::NameInvalid`], [`Error::DamagedDirectory`], or
-    /// that of the card.
+    /// a card error.
     pub(crate) async fn lookup(&mut self, path: &str) -> Result<Node, Error<R::Error>> {
         let mut node = Node::Root;
         let path = path.strip_prefix('/').unwrap_or(path);
@@ -94,7 +94,7 @@ impl<'l, R: Reader> Walk<'l, R> {
         Ok(node)
     }
 
-    /// Finds a name in a directory. What is in a hidden directory is hidden too.
+    /// Finds a name in a directory. Everything in a hidden directory is hidden too.
     pub(super) async fn find_in(
         &mut self,
         node: &Node,
@@ -182,7 +182,7 @@ impl<'l, R: Reader> Walk<'l, R> {
             cursor.block = self.layout.block_of(next);
             cursor.blocks_left = self.layout.cluster_blocks - 1;
         }
-        // No directory is longer; one that seems to be goes round in a circle.
+        // No valid directory is longer: the chain is probably cyclic.
         if passed >= MAX_DIR_ENTRIES {
             return Err(Error::DamagedDirectory);
         }
@@ -195,7 +195,7 @@ impl<'l, R: Reader> Walk<'l, R> {
     /// at the position of the last call unless that is behind the block.
     ///
     /// # Errors
-    /// [`Error::DamagedChain`] if the chain ends before that block, or leaves the volume; or that of the card.
+    /// [`Error::DamagedChain`] if the chain ends before that block, or leaves the volume; or a card error.
     pub(crate) async fn extent_at(
         &mut self,
         position: &mut ChainPosition,
@@ -281,7 +281,7 @@ impl FatVolume {
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::NotDirectory`], [`Error::NameInvalid`], [`Error::DamagedDirectory`],
-    /// [`Error::NotMounted`], or that of the card.
+    /// [`Error::NotMounted`], or a card error.
     pub async fn lookup<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -304,13 +304,13 @@ impl FatVolume {
         self.walk(card).open(node)
     }
 
-    /// Calls `show` with the entries of a directory and their names, from `cursor` on, until it returns
-    /// false: the cursor is then before the entry that it refused, so that listing can go on there. Returns
-    /// true at the end of the directory. Hidden entries are included, volume labels, `.` and `..` are not. A
-    /// long name that is invalid, or does not fit into `name`, is replaced by the short one.
+    /// Calls `show` with the entries of a directory and their names, from `cursor` on, until it returns false:
+    /// the cursor is then before the refused entry, so that the listing can continue there. Returns true at
+    /// the end of the directory. Hidden entries are included, volume labels, `.` and `..` are not. A long name
+    /// that is invalid, or does not fit into `name`, is replaced by the short one.
     ///
     /// # Errors
-    /// [`Error::DamagedDirectory`], [`Error::NotMounted`], or that of the card.
+    /// [`Error::DamagedDirectory`], [`Error::NotMounted`], or a card error.
     pub async fn list_directory<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -337,8 +337,8 @@ impl FatVolume {
     /// `blocks_max`. Faster if the position is that of an earlier call for a block before this one.
     ///
     /// # Errors
-    /// [`Error::DamagedChain`] if the file's chain ends before that block, [`Error::NotMounted`], or that of
-    /// the card.
+    /// [`Error::DamagedChain`] if the file's chain ends before that block, [`Error::NotMounted`], or a card
+    /// error.
     pub async fn extent_at<B: Blocks>(
         &mut self,
         card: &mut B,

@@ -1,4 +1,4 @@
-//! Marks of text files: they record the recording's epoch, the position, and how much was durable.
+//! Marks of text files: they contain the recording's epoch, the position, and the number of durable blocks.
 //!
 //! A mark ends a block and a line that begins with `#`:
 //!

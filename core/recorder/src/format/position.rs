@@ -13,7 +13,7 @@ pub(crate) struct FilePosition {
     pub(crate) durable: u32,
     /// Length of the file in blocks.
     pub(crate) blocks: u32,
-    /// Text: interval of additional marks in blocks, on top of the mandatory ones; 0 for none.
+    /// Text: interval in blocks between marks in addition to the mandatory ones; 0 for none.
     pub(crate) step: u32,
     /// Number of streams that share the file; at least 1.
     pub(crate) streams: u8,

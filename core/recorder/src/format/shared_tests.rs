@@ -29,7 +29,7 @@ const SMALL: Schema = Schema::new(&[
     column("level", Kind::I16),
     column("state", Kind::U8),
 ]);
-/// Long names: its header needs two blocks.
+/// A schema with names so long that its header needs two blocks.
 const WIDE: Schema = Schema::new(&[
     column("the_first_of_many_columns_with_a_long_name_v", Kind::U64),
     column("the_second_of_many_columns_with_a_long_name_v", Kind::U64),
@@ -474,8 +474,8 @@ proptest! {
     }
 }
 
-/// Fills every file of 2 to 5 blocks of one stream, and of twice as many of two, to its end with samples of
-/// both lengths in bursts of any size.
+/// Fills files to their ends (2 to 5 blocks for one stream, 8 to 14 for two), with samples of both lengths
+/// in bursts of 1 to 40.
 #[test]
 fn small_files_are_filled_to_their_ends() {
     for streams in [1, 2] {

@@ -55,13 +55,13 @@ pub(crate) fn decode(blocks: &[Block], epoch: u32, file_number: u32) -> BTreeMap
         let used = number(block, 14, 2) as usize;
         assert!(used <= 472 && block[36 + used..508].iter().all(|byte| *byte == 0));
         let payload = &block[36..36 + used];
-        assert!(kind == 0 || parts.contains_key(&stream), "no header before");
+        assert!(kind == 0 || parts.contains_key(&stream), "no header yet");
         let part = parts.entry(stream).or_default();
         let (first, sample) = (number(block, 16, 2) as usize, number(block, 20, 8));
         match kind {
             0 => take_header(part, payload, first),
             1 => {
-                assert!(part.is_complete, "a header that is not complete");
+                assert!(part.is_complete, "the header is incomplete");
                 take_samples(part, payload, first, sample);
             }
             2 => {
@@ -71,7 +71,7 @@ pub(crate) fn decode(blocks: &[Block], epoch: u32, file_number: u32) -> BTreeMap
                 part.next += gap[1];
                 part.gaps.push(gap);
             }
-            _ => panic!("kind {kind}"),
+            _ => panic!("unknown kind of block: {kind}"),
         }
         assert_eq!(number(block, 18, 2), part.gaps.len() as u64, "gaps");
         assert_eq!(number(block, 28, 4), part.lost(), "lost");

@@ -109,7 +109,7 @@ impl Maker<'_> {
                 (Filled::Full, _) => self.take_block(),
                 (Filled::Dry, None) => break,
                 (Filled::Dry, Some(_)) => (),
-                (Filled::Boundary, _) => panic!("the file is long enough"),
+                (Filled::Boundary, _) => panic!("the file is too short"),
             }
         }
         while self.encoder.mark(&self.position, &mut self.consumer) == Filled::Full {
@@ -303,7 +303,7 @@ fn binary_files_hold_all_samples() {
                     lines.push(gap_line(number(0), number(8)));
                     assert_eq!((number(16), number(24), payload[32], used), (9, 9, 0, 33));
                 }
-                _ => panic!("no such block"),
+                _ => panic!("unknown kind of block"),
             }
         }
         lines.extend(rows_of(&samples));

@@ -11,8 +11,8 @@
 //!
 //! These operations run in the caller's task, and only their block reads go through the recorder. Between two of
 //! them the recorder may change the file system, so a file remembers the [`generation`](ReadDesk::generation) in
-//! which it was looked up. It changes whenever clusters are freed that a reader may still know; a reader then looks
-//! up the entry again, and continues if it is the same file.
+//! which it was looked up. The generation changes whenever clusters are freed that a reader may have located; the
+//! reader then looks up the entry again, and continues if it is the same file.
 
 mod reader;
 mod recordings;
@@ -32,7 +32,7 @@ use core::fmt;
 use core::ops::Deref;
 use reader::CardReader;
 
-/// Blocks of a file whose position is found at once: 4 MiB, usually one block of the FAT.
+/// Number of blocks of a file that are located at once: 4 MiB, usually one block of the FAT.
 const RUN_BLOCKS: u32 = 8192;
 
 /// Longest name in a listing, in bytes; longer ones are shown by their short name.
@@ -73,7 +73,7 @@ pub enum FileError {
     Damaged,
     /// The file was replaced, removed or shortened since it was looked up.
     Changed,
-    /// The card could not be read; the reason says why.
+    /// The card could not be read, for this reason.
     Read(ReadError),
 }
 
@@ -133,7 +133,7 @@ pub struct CardFiles<'d, 'a> {
     desk: &'d ReadDesk<'a>,
 }
 
-/// An open file or directory of a card. Opening reserves nothing: it is dropped without effect.
+/// An open file or directory of a card. It reserves nothing, so dropping it has no effect.
 #[derive(Clone, Debug)]
 pub struct CardFile {
     node: Node,
@@ -179,7 +179,7 @@ impl CardFile {
             }
     }
 
-    /// Returns the recording in progress that this file is, as of its last lookup.
+    /// Returns the recording in progress, if this file was one at its last lookup.
     pub fn unfinished(&self) -> Option<&Unfinished> {
         self.unfinished.as_ref()
     }
@@ -201,7 +201,8 @@ impl CardFile {
         }
     }
 
-    /// Returns a number that identifies the place of the file on the card: its first block.
+    /// Returns a number that identifies the place of the file on the card: the first block of a recording in
+    /// progress, the first cluster of any other file.
     pub fn first_block(&self) -> u32 {
         match (&self.unfinished, &self.node) {
             (Some(file), _) => file.extent.start,
@@ -211,7 +212,7 @@ impl CardFile {
     }
 }
 
-/// Position in a directory, with the current block of it.
+/// Position in a directory, with the block read last.
 #[derive(Clone, Debug)]
 pub struct Listing {
     cursor: DirCursor,
@@ -323,8 +324,7 @@ impl<'d, 'a> CardFiles<'d, 'a> {
         self.desk.next_unfinished(slot, |_| true)
     }
 
-    /// Returns the epoch of a recording, which identifies it while it grows and afterwards, from its first mark;
-    /// `None` for any other file.
+    /// Returns the epoch of a recording, which identifies it from its first mark on; `None` for any other file.
     ///
     /// # Errors
     /// [`FileError::Changed`], [`FileError::Damaged`], or a failed read.
@@ -463,7 +463,7 @@ impl<'d, 'a> CardFiles<'d, 'a> {
     /// Begins to list a directory.
     ///
     /// # Errors
-    /// As [`open`](CardFiles::open), and [`FileError::NotDirectory`].
+    /// Those of [`open`](CardFiles::open), and [`FileError::NotDirectory`].
     pub async fn list(&self, path: &str) -> Result<Listing, FileError> {
         let directory = self.open(path).await?;
         if !directory.is_directory() {

@@ -10,7 +10,7 @@ use cardiograph_card::BLOCK_BYTES;
 /// Records of the index in one block.
 const RECORDS_OF_BLOCK: u32 = (BLOCK_BYTES / INDEX_RECORD_BYTES) as u32;
 
-/// Position in the list of finished recordings, with the current block of it.
+/// Position in the list of finished recordings, with the block read last.
 #[derive(Clone, Debug)]
 pub struct RecordingPosition {
     cursor: DirCursor,
@@ -22,8 +22,8 @@ pub struct RecordingPosition {
 }
 
 impl RecordingPosition {
-    /// Returns the number of folders begun, and of records passed in the last one: for
-    /// [`recordings`](CardFiles::recordings).
+    /// Returns the number of folders begun, and of records passed in the last one, from which
+    /// [`recordings`](CardFiles::recordings) can continue.
     pub fn place(&self) -> (u32, u32) {
         (self.folders, self.index.map_or(0, |(_, number)| number))
     }
@@ -54,7 +54,7 @@ impl CardFiles<'_, '_> {
     }
 
     /// Returns the next finished recording, or `None` after the last one: folders in the order of the root
-    /// directory, and in each folder by number. Another program may have deleted a recording since.
+    /// directory, and in each folder by number. Another program may have deleted a recording in the meantime.
     ///
     /// # Errors
     /// [`FileError::Damaged`], or a failed read.

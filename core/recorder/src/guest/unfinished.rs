@@ -2,7 +2,8 @@
 
 use crate::volume::{Extent, FileId, RESERVED_MAX, ShortText};
 
-/// A recording in progress, or complete but not closed yet. Totals count what is durable.
+/// A recording in progress, or complete but not closed yet. Totals count durable samples and gaps
+/// only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unfinished {
     /// Its number and final name.
@@ -13,7 +14,7 @@ pub struct Unfinished {
     pub extent: Extent,
     /// Number that identifies the recording: of all recordings on the card, only its blocks have it.
     pub epoch: u32,
-    /// The directory has its final name.
+    /// True if the directory contains its final name.
     pub is_named: bool,
     /// Durable length, without the mark at the end that recovery would remove.
     pub bytes: u32,

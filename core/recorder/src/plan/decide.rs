@@ -38,7 +38,7 @@ fn after_end<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Action {
 /// Returns the next action when a card is mounted.
 fn with_card<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Action {
     let job = next_job(state, now);
-    // Blocks go before an urgent job, and so they do not wait for readers then.
+    // An urgent job waits for blocks to be written, so they do not wait for readers then.
     let is_urgent = matches!(job, Some((true, _)));
     let candidate = strongest_candidate(state, now, now.is_reading && !is_urgent);
     let is_forced = state.is_forced_with_room();

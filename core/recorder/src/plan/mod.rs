@@ -48,7 +48,7 @@
 //! ```
 //!
 //! While `is_reading`, no write begins unless a checkpoint needs it, and a read ends a write only between two pages.
-//! After the end of a recording the phase stays `Ended`, and `is_serving` lets reads and changes go on.
+//! After the end of a recording the phase stays `Ended`, and `is_serving` lets reads and changes continue.
 //!
 //! Jobs are file-system operations: sequences of steps, each of which is one bounded read or write. The
 //! planner decides again between any two steps, so samples go first whenever their ring needs it.
@@ -167,7 +167,7 @@ pub struct Track {
     pub checkpoint: Checkpoint,
     /// Progress towards the next file.
     pub leave: Leave,
-    /// True if the missing room for this track was reported.
+    /// True if the lack of room for this track was reported.
     pub is_full: bool,
 }
 
@@ -222,31 +222,31 @@ pub enum Job {
 pub enum Action {
     /// Nothing to do: sleep until something may have changed.
     Rest,
-    /// Power up and identify the card.
+    /// Powers up and identifies the card.
     Acquire,
-    /// Start a file-system operation; needs no card time.
+    /// Starts a file-system operation; needs no card time.
     Start(Job),
-    /// Carry out the next step of the running job. Ends an open write first.
+    /// Carries out the next step of the running job. Ends an open write first.
     Step,
-    /// Write the full block of a stream to the file of its track. Opens a write if none is open there.
+    /// Writes the full block of a stream to the file of its track. Opens a write if none is open there.
     Write(u8),
-    /// Complete the partial blocks of a track with marks.
+    /// Completes the partial blocks of a track with marks.
     Mark(u8),
-    /// End the open write if it is this track's: its blocks are then durable.
+    /// Ends the open write if it is this track's: its blocks are then durable.
     Commit(u8),
-    /// Begin the next prepared file of a track, and the sessions whose boundaries are next.
+    /// Begins the next prepared file of a track, and the sessions whose boundaries are next.
     Begin(u8),
-    /// Put the file of a track aside: to be closed, or to be reused if it is empty.
+    /// Puts the file of a track aside: to be closed, or to be reused if it is empty.
     Leave(u8),
-    /// Carry out a read that another task requested.
+    /// Carries out a read that another task requested.
     Read,
-    /// Answer a flush request.
+    /// Answers a flush request.
     AnswerFlush(u32, bool),
-    /// Report that a track has no room left.
+    /// Reports that a track has no room left.
     ReportFull(u8),
-    /// Give up the pending data of a track: there is no room, and no more time.
+    /// Gives up the pending data of a track: there is no room, and no more time.
     GiveUp(u8),
-    /// Give up all pending data: the card does not come back.
+    /// Gives up all pending data: the card does not come back.
     Abandon,
     /// The recording has ended.
     End,
@@ -268,11 +268,11 @@ pub enum Outcome {
 /// Request from outside the recorder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Request {
-    /// Make everything pushed so far durable, and answer.
+    /// Makes everything pushed so far durable, and answers.
     Flush(u32),
-    /// Continue in new files.
+    /// Continues in new files.
     Rotate,
-    /// End the recording.
+    /// Ends the recording.
     Stop,
 }
 
@@ -325,8 +325,8 @@ pub struct TrackConditions {
     pub is_checkpoint_due: bool,
     /// Stopping the write here costs the card least, or the checkpoint cannot wait for such a position.
     pub is_page_end: bool,
-    /// The rings hold enough to end the pending checkpoint at the end of a page, or it cannot wait for that: readers
-    /// wait for it.
+    /// The rings hold enough to end the pending checkpoint at the end of a page, or it cannot wait for that. Readers
+    /// wait for such a checkpoint.
     pub is_checkpoint_ready: bool,
     /// A stream has data to write, but the rest of the file is reserved for unfinished blocks of other
     /// streams.
@@ -395,7 +395,7 @@ pub struct Conditions<const N: usize> {
 /// State of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct State<const N: usize> {
-    /// Stage of the recording.
+    /// Phase of the recording.
     pub phase: Phase,
     /// State of the card.
     pub card: Card,

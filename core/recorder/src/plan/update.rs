@@ -21,8 +21,8 @@ pub fn request<const N: usize>(state: &mut State<N>, now: &mut Conditions<N>, re
 }
 
 /// Updates the state with new conditions: requests checkpoints and new files that are due, and answers a
-/// flush that has its result. A new pending checkpoint covers everything in the rings: `is_behind` is set for
-/// its streams.
+/// flush whose result is known. A new pending checkpoint covers everything in the rings: `is_behind` is set
+/// for its streams.
 pub fn update<const N: usize>(state: &mut State<N>, now: &mut Conditions<N>) {
     match state.card {
         Card::Absent => return answer(state, false),
@@ -93,8 +93,9 @@ fn rotate<const N: usize>(state: &mut State<N>, now: &Conditions<N>, at: u8) {
     }
 }
 
-/// Seals the file once its successor is prepared. For a new session it is also sealed if there is no room for
-/// another file, because closing it frees its unused blocks.
+/// Seals a file that is to be left once its successor is prepared, and any file whose rest is reserved for
+/// unfinished blocks. For a new session the file is also sealed if there is no room for another one, because
+/// closing it frees its unused blocks.
 fn leave_when_possible<const N: usize>(state: &mut State<N>, now: &mut Conditions<N>, at: u8) {
     let room = state.room;
     let track = &mut state.tracks[usize::from(at)];

@@ -68,7 +68,7 @@ impl Disk {
     }
 }
 
-/// For recovery without a recorder.
+/// Access for recovery without a recorder.
 impl Blocks for Disk {
     type Error = Infallible;
 
@@ -98,7 +98,7 @@ impl Blocks for Disk {
     }
 }
 
-/// The card does not answer.
+/// Error of a card that does not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Refused;
 
@@ -223,7 +223,7 @@ impl Slot {
         self.looks.set(0);
     }
 
-    /// Spends the time of an operation, and makes it fail if requested.
+    /// Advances the time by that of an operation, and makes the operation fail if requested.
     async fn operate(&self, us: u64) -> Result<(), Refused> {
         step_aside().await;
         let (operations, more_us) = self.slow.get();

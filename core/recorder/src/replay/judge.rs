@@ -170,9 +170,9 @@ fn take_line(
 /// Requirements on the contents of the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Demand {
-    /// Everything pushed has to be there, not only samples reported durable.
+    /// Every pushed sample has to be in the files, not only those reported durable.
     pub(super) everything: bool,
-    /// Everything pushed before this time has to be there, in us.
+    /// Every sample pushed before this time, in us, has to be in the files.
     pub(super) before_us: u64,
 }
 

@@ -220,7 +220,7 @@ impl Replay<'_> {
             until_us: 0,
             is_stopped: false,
         };
-        let streams: [_; N] = streams.try_into().ok().expect("as many as rings");
+        let streams: [_; N] = streams.try_into().ok().expect("as many streams as rings");
         self.run(slot, &desk, &log, outside, streams)
     }
 
@@ -622,7 +622,7 @@ impl Outside<'_> {
                 } else {
                     Format::Binary(&[SMALL])
                 };
-                let session = Session::new(&name, None, "", &format).expect("a session");
+                let session = Session::new(&name, None, "", &format).expect("the session is valid");
                 if self.producers[usize::from(at)]
                     .begin_session(&session)
                     .is_ok()
@@ -680,7 +680,7 @@ impl Outside<'_> {
 
 /// Uploads a file of 700 B, reads it back, and removes it.
 async fn upload_and_remove(desk: &ReadDesk<'_>) -> Result<(), FileError> {
-    let path = ChangePath::try_from("/Uploaded by a test.txt").expect("it is short");
+    let path = ChangePath::try_from("/Uploaded by a test.txt").expect("the path is short");
     let begin = Change::BeginUpload { bytes: 700 };
     let upload = desk.change(begin, None).await?;
     let mut buffer = desk.write_buffer().await?;

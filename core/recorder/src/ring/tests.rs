@@ -41,7 +41,7 @@ fn session(name: &str, schema: &Schema) -> Session {
 
 fn samples(consumer: &mut Consumer) -> Vec<u8> {
     let Next::Samples(bytes) = consumer.next() else {
-        panic!("no samples, but {:?}", consumer.next());
+        panic!("expected samples, found {:?}", consumer.next());
     };
     let mut taken = Vec::from_iter(core::iter::repeat_n(0, bytes));
     consumer.peek(0, &mut taken);

@@ -1,4 +1,4 @@
-//! Conditions of a decision: places for checkpoints, turns, deadlines, and the time that the rings absorb.
+//! Conditions of a decision: positions of checkpoints, turns, deadlines, and the time that the rings absorb.
 
 use super::Shell;
 use crate::Clock;
@@ -46,7 +46,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         };
         let step = self.step_blocks(track);
         let sum = |bytes: fn(&Stream) -> usize| self.of_track(track).map(bytes).sum::<usize>();
-        // Otherwise the last covered bytes could be in the next page.
+        // One block more, because the covered bytes may extend into the next page.
         let payload_bytes = self.first_of_track(track).encoder.format().payload_bytes();
         let covered = 1 + sum(|stream| stream.checkpoint_bytes()) / payload_bytes;
         let unfinished = self.of_track(track).map(Stream::unfinished_blocks);
@@ -86,7 +86,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         1 << blocks.ilog2()
     }
 
-    /// Returns the time to fill that many blocks.
+    /// Returns the time to fill [`step_blocks`](Self::step_blocks) blocks.
     pub(super) fn step_us(&self, track: u8) -> u64 {
         match self.step_blocks(track) {
             1 => 0,
@@ -133,7 +133,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         u32::try_from(us).unwrap_or(u32::MAX)
     }
 
-    /// Returns the streams that more card time would help: streams of a full card lose samples in any case.
+    /// Returns the streams that would benefit from more card time: streams of a full card lose samples in any case.
     pub(super) fn absorbing(&self) -> impl Iterator<Item = &Stream<'a>> {
         let tracks = &self.state.tracks;
         let streams = self.streams.iter();
@@ -325,7 +325,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         }
     }
 
-    /// Returns how long the room in the files lasts, in us; `None` if nothing arrives.
+    /// Returns the time until the files are full, in us; `None` if nothing arrives.
     pub(super) fn us_left(&self, at: u8) -> Option<u64> {
         let file = self.state.tracks[usize::from(at)].file;
         let left = file.map_or(0, |file| u64::from(file.blocks - file.index));
@@ -341,8 +341,8 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             .checked_div(rate)
     }
 
-    /// Lowers the assumed cost of a checkpoint that was postponed for long because of it: the cost may stem
-    /// from a single slow operation.
+    /// Lowers the assumed cost of a checkpoint that this cost has postponed for a long time: it may stem from a
+    /// single slow operation.
     pub(super) fn fade_postponed_cost(&mut self, at: u8, now_us: u64) {
         if self.state.tracks[usize::from(at)].checkpoint == Checkpoint::None {
             return;

@@ -90,7 +90,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         }
     }
 
-    /// Publishes the figures of the recording, from time to time.
+    /// Publishes the figures of the recording, if an update is due.
     pub(super) fn publish_figures(&self, now_us: u64) {
         let Some(reads) = self.reads else {
             return;
@@ -145,7 +145,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         figures
     }
 
-    /// Notes that a slot has no recording in progress any more.
+    /// Notes that a slot no longer has a recording in progress.
     pub(super) fn unpublish(&self, slot: u8) {
         if let Some(reads) = self.reads {
             reads.publish(slot, None);

@@ -114,7 +114,7 @@ impl Step {
 /// State that has to be equal to the one before or after an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct State {
-    /// Attributes, length, long name and sum of the contents, by path. Without what belongs to the recorder.
+    /// Attributes, length, long name and sum of the contents, by path. Without the recorder's own files.
     files: BTreeMap<String, (u8, u32, String, u64)>,
     reserved: usize,
 }
@@ -122,7 +122,7 @@ struct State {
 fn state(rig: &Rig, image: &Image) -> Result<State, String> {
     let listing = check(&rig.disk, image.start)?;
     let is_own = |path: &str, file: &Entry| {
-        // The folder is made with the space for its first recording.
+        // The folder is created together with the space for its first recording.
         file.attributes & 6 != 0 || path == "REC00000"
     };
     let uploads = listing
@@ -373,7 +373,7 @@ fn a_mount_can_be_interrupted_itself() {
     });
 }
 
-/// Its long name needs two directory entries in addition to the short one.
+/// A file name that needs two long-name entries in addition to the short one.
 const PHOTO: &str = "a photo of the site.jpg";
 
 /// A computer repairs the card after the cut in its own way and writes a file, which may take clusters and

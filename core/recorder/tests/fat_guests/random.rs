@@ -7,7 +7,7 @@ use proptest::prelude::*;
 #[derive(Clone, Debug)]
 enum Change {
     Put(String, usize, bool),
-    /// An upload that another one interrupts and that is discarded in the end.
+    /// An upload in pieces, which alternate with those of another upload that is then discarded.
     PutPieces(String, usize),
     MakeDirectory(String),
     Rename(String, String, bool),
@@ -52,13 +52,13 @@ fn changes() -> impl Strategy<Value = Vec<Change>> {
     prop::collection::vec(change, 1..80)
 }
 
-/// Path in the spelling of the model, and what is there.
+/// Returns the path in the model's spelling, if it exists.
 fn known(model: &Tree, path: &str) -> Option<String> {
     let path = path.to_uppercase();
     model.keys().find(|it| it.to_uppercase() == path).cloned()
 }
 
-/// Returns the spelling of the directory above, with a slash, or why there is none.
+/// Returns the spelling of the directory above, with a slash, or the error if there is none.
 fn above<'p>(model: &Tree, path: &'p str) -> Result<(String, &'p str), Error> {
     let Some((above, name)) = path.rsplit_once('/') else {
         return Ok((String::new(), path));

@@ -1,4 +1,5 @@
-//! Records of guests' operations with arbitrary values: a mount ends, and stays within the card.
+//! Records of guests' operations with arbitrary values: a mount terminates, and accesses only blocks that
+//! exist.
 
 use super::*;
 use proptest::prelude::*;
@@ -77,7 +78,7 @@ proptest! {
             block[16..20].copy_from_slice(&crc.to_le_bytes());
             rig.disk.put(copy, block);
         }
-        // Whatever becomes of the files, the card is only accessed where it has blocks.
+        // Whatever happens to the files, only blocks that exist are accessed.
         if rig.mount().is_ok() {
             let _ = rig.put("another", &data(2, 2000), true);
             let _ = rig.remove("a folder/a file with a long name.txt");

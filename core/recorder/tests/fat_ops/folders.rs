@@ -290,7 +290,7 @@ fn names_find_room_among_others() {
     judge(&rig, &image);
 }
 
-/// A computer that copies a card puts indexes elsewhere, and not in consecutive clusters.
+/// A computer that copies a card puts indexes elsewhere, in clusters that are not consecutive.
 #[test]
 fn a_copied_card_is_recorded_to_in_other_folders() {
     let image = FAT32.make();

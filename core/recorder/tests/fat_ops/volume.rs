@@ -121,7 +121,7 @@ fn a_removed_journal_has_no_effect() {
     }
 }
 
-/// A computer that copies a card puts the journal elsewhere, and not in consecutive clusters.
+/// A computer that copies a card puts the journal elsewhere, in clusters that are not consecutive.
 #[test]
 fn a_copied_journal_is_started_anew() {
     let image = FAT32.make();

@@ -1,12 +1,12 @@
 //! A card in memory whose power can be cut, volumes on it, and their checkers.
-#![allow(dead_code, reason = "each file of tests uses a part")]
+#![allow(dead_code, reason = "each test file uses only part of it")]
 
 mod check;
 mod image;
 
-#[allow(unused_imports, reason = "each file of tests uses a part")]
+#[allow(unused_imports, reason = "each test file uses only part of it")]
 pub use check::{Entry, Listing, check};
-#[allow(unused_imports, reason = "each file of tests uses a part")]
+#[allow(unused_imports, reason = "each test file uses only part of it")]
 pub use image::{
     Image, Spec, fsck, long_names, made_by, put_root_entries, repaired, table, with_file, without,
 };

@@ -1,4 +1,4 @@
-//! Damaged volumes: reading them ends, with an error or without.
+//! Damaged volumes: reading them terminates, with or without an error.
 
 use super::*;
 use proptest::prelude::*;
@@ -34,7 +34,7 @@ fn make() -> (Vec<u8>, Vec<u32>) {
     (bytes, full)
 }
 
-/// Walks through everything at most this deep, and reads each file that it finds.
+/// Visits directories to a limited depth, and reads each file found there.
 fn walk_damaged(rig: &mut Rig) {
     let mut todo = vec![(Node::Root, 0)];
     while let Some((node, depth)) = todo.pop() {
@@ -115,7 +115,7 @@ fn circles_and_bad_links_are_errors() {
     let mut rig = mounted(&bytes);
     let folder = first_of(&rig, b"ONE        ");
     let file = first_of(&rig, b"SHORT   BIN");
-    // A directory that is full and goes round in a circle.
+    // A full directory whose chain is cyclic.
     let node = Node::Entry(entry_at(&mut rig, "one"));
     let mut position = entry_at(&mut rig, "one").contents();
     let (volume, disk) = (&mut rig.volume, &mut rig.disk);
@@ -151,7 +151,7 @@ fn circles_and_bad_links_are_errors() {
     ] {
         set_fat(&mut rig, file, next);
         assert_eq!(read(&mut rig, &entry, 16).is_ok(), is_readable, "{next:#x}");
-        // No file has as many clusters.
+        // No file has that many clusters.
         let (volume, disk) = (&mut rig.volume, &mut rig.disk);
         let mut position = entry.contents();
         let far = done(volume.extent_at(disk, &mut position, u32::MAX / 512, 16));

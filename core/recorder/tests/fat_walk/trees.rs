@@ -1,4 +1,4 @@
-//! Undamaged volumes: everything that the crate fatfs has written is there, and nothing else.
+//! Undamaged volumes: reading finds everything that the crate fatfs has written, and nothing else.
 
 use super::*;
 use proptest::prelude::*;
@@ -73,7 +73,8 @@ fn append(volume: &FileSystem, tree: &mut Tree, path: String, count: usize) {
     whole.as_mut().unwrap().extend(data);
 }
 
-/// The crate fatfs ignores the case of ASCII letters only, or of all: names here differ in more than case.
+/// Maps a path to one spelling. The crate fatfs ignores the case of ASCII letters only, or of all, so
+/// names here differ in more than case.
 fn fold(path: &str) -> String {
     path.to_uppercase()
 }

@@ -1,6 +1,6 @@
 //! A recorder in virtual time: producers that push whenever time passes, and a card in memory that loses data
 //! that are not durable when it fails.
-#![allow(dead_code, reason = "each file of tests uses a part")]
+#![allow(dead_code, reason = "each test file uses only part of it")]
 
 mod memory;
 mod read_back;
@@ -289,7 +289,7 @@ pub fn record<'a, const N: usize>(
         ),
         watch: RefCell::new(Box::new(watch)),
     };
-    let streams = streams.try_into().ok().expect("as many as inputs");
+    let streams = streams.try_into().ok().expect("as many streams as inputs");
     let events = RefCell::new(Vec::new());
     let reads = RefCell::new(Vec::new());
     let summaries = run(&world, case, streams, &events, &reads);

@@ -5,7 +5,7 @@ use crate::logger_rig::{Case, Files, Input, line, lines, record};
 use crate::promise::*;
 use cardiograph_recorder::{Control, Event, Format, MAGOD2};
 
-/// Returns the wrong length of the sample at some indices.
+/// Returns the wrong length of the sample at this index, if it has one.
 fn wrong_at(index: u64) -> Option<usize> {
     [(0, 99), (100, 101), (101, 0), (250, 1), (299, 250)]
         .into_iter()

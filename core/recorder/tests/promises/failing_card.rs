@@ -72,7 +72,7 @@ fn readers_cost_no_samples_with_rings_smaller_than_a_page() {
     }
 }
 
-/// Asserts that two readers without pause read from the card and cost no sample.
+/// Asserts that two readers that read without a pause cost no sample.
 fn check_readers<const N: usize>(inputs: [Input; N]) {
     let control = Control::new();
     let mut case = case(&control, 1 << 20, 20_000);

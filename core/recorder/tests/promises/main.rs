@@ -1,4 +1,5 @@
-//! The recorder's promises in every state, tested from outside: only by cards, files, events and summaries.
+//! The recorder's promises in every state, tested from outside: only through cards, files, events and
+//! summaries.
 //!
 //! Only `promise.rs` and the rigs depend on names of the API.
 

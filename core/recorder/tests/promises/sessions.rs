@@ -30,7 +30,7 @@ fn content<const N: usize>(outcome: &Outcome<N>, stream: usize, number: u32) -> 
     let wanted = format!("{0}{0}{0}{number:05}", (b'A' + stream as u8) as char);
     let mut files = listing.files.iter();
     let file = files.find(|(name, _)| name.contains(&format!("/{wanted}")));
-    let (_, entry) = file.unwrap_or_else(|| panic!("{wanted} of {:?}", listing.files.keys()));
+    let (_, entry) = file.unwrap_or_else(|| panic!("{wanted} not in {:?}", listing.files.keys()));
     let blocks = entry.blocks.iter();
     let mut bytes: Vec<u8> = blocks
         .flat_map(|block| *outcome.disk.block(*block))

@@ -1,4 +1,4 @@
-//! Stops, by request and stream by stream.
+//! Stopping, on request and stream by stream.
 
 use crate::logger_rig::{Input, lines, record};
 use crate::promise::*;

@@ -30,7 +30,7 @@ enum Cursor<L> {
     Index(Position),
 }
 
-/// Maximum number of unfinished files in an archive: as many as a recorder has.
+/// Maximum number of unfinished files in an archive, equal to that of a recorder.
 const GROWING_MAX: usize = RESERVED_MAX;
 // The text of the refusal names the number.
 const _: () = assert!(GROWING_MAX == 8);
@@ -42,7 +42,8 @@ struct Archive<'a> {
     title: Title,
     bytes: u64,
     hash: u64,
-    /// Epochs and lengths of unfinished files: the second pass sends as much of them, even if they have grown.
+    /// Epochs and lengths of unfinished files: the second pass sends exactly these lengths, even if the files
+    /// have grown.
     growing: heapless::Vec<(u32, u64), GROWING_MAX>,
     /// Bytes of the archive to send.
     range: Range<u64>,
@@ -126,7 +127,8 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
             }
             at = next_at;
         }
-        // A file was added, removed or changed since the first pass: only an interrupted answer is honest.
+        // A file was added, removed or changed since the first pass: interrupt the answer, so that the client
+        // does not take it for complete.
         if (at, hash) != (end_at, archive.hash) {
             return Err(Fault::Closed);
         }

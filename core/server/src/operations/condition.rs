@@ -29,7 +29,7 @@ pub(crate) enum Changes {
 pub(crate) struct Turn<'s>(&'s Cell<Changes>);
 
 impl<'s> Turn<'s> {
-    /// Returns `None` if a change with a condition would meet another change.
+    /// Returns `None` if a change with a condition would overlap with another change.
     fn take(changes: &'s Cell<Changes>, is_conditional: bool) -> Option<Turn<'s>> {
         let next = match (changes.get(), is_conditional) {
             (Changes::None, true) => Changes::Conditional,

@@ -12,7 +12,7 @@ use embedded_io_async::{Read, Write};
 const SETTINGS_BYTES_MAX: usize = 96;
 
 impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
-    /// Starts, stops or rotates the recording. The arguments are in the address or in a form.
+    /// Starts, stops or rotates the recording. The arguments are in the URL or in a form.
     pub(crate) async fn record<C: Read + Write>(
         &self,
         wire: &mut Wire<'_, C, T>,

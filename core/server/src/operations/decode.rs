@@ -1,4 +1,4 @@
-//! Binary recordings, decoded without more memory than a sample's current value.
+//! Decodes binary recordings, with memory for only one value of a sample.
 //!
 //! A row is written to the output buffer value by value. A sample that continues in the next block leaves the
 //! beginning of its row there; if that block is missing, the row is dropped.
@@ -264,7 +264,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
                 false => high = middle,
             }
         }
-        // A sample begins in the last block whose number does not exceed it.
+        // A sample begins in the last block whose first sample number does not exceed its own.
         Ok(match key {
             Key::Age(_) => low,
             Key::Sample(_) => low.saturating_sub(1),
@@ -424,7 +424,7 @@ async fn end_row<C: Read + Write, T: Timer>(
     }
 }
 
-/// Ends an event with rows up to the one before `next`.
+/// Ends an event whose last row is the one before `next`.
 pub(crate) async fn end_event<C: Read + Write, T: Timer>(
     wire: &mut Wire<'_, C, T>,
     next: u64,

@@ -23,12 +23,12 @@ impl Drop for Ticket<'_> {
 /// Result of writing a sample to the buffer.
 enum Written {
     Row,
-    /// There is no such sample yet, or no longer.
+    /// Nothing was written, for this reason.
     Not(Sample),
 }
 
 impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
-    /// Sends events until the client leaves.
+    /// Sends events until the client disconnects.
     pub(crate) async fn live<C: Read + Write>(
         &self,
         wire: &mut Wire<'_, C, T>,
@@ -109,7 +109,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         wire.bytes(b"\n").await
     }
 
-    /// Sends every sample from a number on; what is no longer in memory comes from the card.
+    /// Sends every sample from a number on; samples that are no longer in memory come from the card.
     async fn all_samples<C: Read + Write>(
         &self,
         wire: &mut Wire<'_, C, T>,
@@ -118,7 +118,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
     ) -> Result<(), Fault> {
         let stream = live.stream;
         let newest = self.instrument.next(stream);
-        // A number of a previous run of the device may be in the future.
+        // A number from a previous run of the device may be higher than the newest.
         let mut next = live.next.map_or(newest, |next| next.min(newest));
         wire.bytes(b"event: columns\ndata: ").await?;
         wire.fill(|row| self.instrument.columns(stream, row))
@@ -149,7 +149,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
                 Reason::Lost { .. } => self.wait(wire).await?,
                 Reason::OnCard { first } => {
                     let found = self.replay(wire, path, (stream, first), next).await?;
-                    // The sample is durable soon.
+                    // The sample will be durable soon.
                     if found == next {
                         self.wait(wire).await?;
                     }

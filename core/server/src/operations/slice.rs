@@ -133,7 +133,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         Ok(())
     }
 
-    /// Returns the block after the last mark of text that is younger than `from_ms`.
+    /// Returns the block after the last mark whose age is below `from_ms`.
     async fn text_start(&self, file: &S::File, from_ms: u32, blocks: u64) -> Result<u64, Error> {
         let (mut low, mut high) = (0, blocks / MARK_BLOCKS);
         while low < high {

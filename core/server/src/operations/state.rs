@@ -86,7 +86,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
     }
 
     /// Returns one of the metrics. They are not collected first because a list of them would stay in memory while
-    /// the client takes them.
+    /// the client receives them.
     fn figure(&self, index: usize) -> Option<Figure> {
         let counters = &self.counters;
         let counter =

@@ -1,4 +1,4 @@
-//! Uploads: to a temporary name, renamed when whole.
+//! Uploads: to a temporary name, renamed when complete.
 
 use super::condition::Target;
 use crate::body::Body;
@@ -242,7 +242,7 @@ impl Form<'_, '_> {
     }
 }
 
-/// Returns the path of an uploaded file: its name may be a path, as the stock server has it.
+/// Returns the path of an uploaded file: its name may be a path, as in the stock server.
 fn place(head: &Head, name: &str) -> Result<Path, Refused> {
     let path = match name.starts_with('/') {
         true => Path::try_from(name).map_err(|_| Error::TooLong)?,

@@ -100,7 +100,7 @@ impl Gap {
 }
 
 /// Position in the samples of a stream. The values of a sample that continues in the next block have been written,
-/// except for one that the end of the block cuts.
+/// except for one that the end of the block splits.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Joiner {
     /// Bytes of the current sample in previous blocks.
@@ -116,7 +116,7 @@ pub(crate) struct Joiner {
     cut_bytes: u8,
 }
 
-/// Result of asking for a value.
+/// Result of [`Joiner::value`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     /// The bytes of a value, in the first ones of the array.

@@ -186,7 +186,7 @@ fn stat_of(node: &Node) -> Stat {
     }
 }
 
-/// Lets other futures go on.
+/// Lets other futures run.
 async fn yield_once() {
     let mut has_yielded = false;
     std::future::poll_fn(|context| match std::mem::replace(&mut has_yielded, true) {

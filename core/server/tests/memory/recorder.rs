@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 /// A recorder that takes a sample whenever somebody asks for its state or its newest sample.
 pub struct Recorder {
     pub next: Cell<u64>,
-    /// Samples taken per question.
+    /// Samples taken per query.
     pub step: u64,
     /// Samples kept in memory.
     pub kept: u64,

@@ -105,9 +105,9 @@ pub struct Socket<'a> {
     /// Time between two segments.
     pub gap_ms: u64,
     next_ms: u64,
-    /// Bytes that one write takes.
+    /// Maximum number of bytes that one write accepts.
     pub write_bytes_max: usize,
-    /// The client takes bytes at this rate; 0 is at once.
+    /// Duration of each write, in ms; 0 for none.
     pub write_ms: u64,
     /// Bytes after which the client disappears.
     pub sent_bytes_max: usize,

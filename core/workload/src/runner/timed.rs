@@ -5,7 +5,7 @@ use super::{Halt, Run, RunError, Step};
 use crate::{Activity, Clock, Observer, OperationKind, Phase, Store, Sync};
 
 impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
-    /// [`Span::Call`]: the call alone.
+    /// Times the call alone ([`Span::Call`]).
     #[inline]
     pub(super) fn timed_call(
         &mut self,
@@ -25,7 +25,7 @@ impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
         self.pause_us(phase.delay_us)
     }
 
-    /// [`Span::OpenToClose`]: open, call and close.
+    /// Times open, call and close together ([`Span::OpenToClose`]).
     pub(super) fn open_call_close(
         &mut self,
         phase: &Phase,
@@ -64,7 +64,7 @@ impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
         self.pause_us(phase.delay_us)
     }
 
-    /// [`Span::File`]: open, every call, sync and close.
+    /// Times open, every call, sync and close together ([`Span::File`]).
     pub(super) fn whole_file(&mut self, phase: &Phase, pass: u32, file: u32) -> Step<S::Error> {
         self.make_folder(phase, file)?;
         let start_ns = self.clock.now_ns();

@@ -251,7 +251,7 @@ pub(super) struct Files {
     pub(super) is_named: bool,
     /// The running job names the previous file.
     pub(super) is_naming_previous: bool,
-    /// The missing room was reported.
+    /// The lack of room was reported.
     pub(super) is_full_reported: bool,
     /// A new file was requested.
     pub(super) is_rotation_asked: bool,
@@ -338,7 +338,7 @@ impl<const N: usize> World<N> {
         track.ahead == 0 && !has_room
     }
 
-    /// Returns true if that was reported.
+    /// Returns true if a track is starved, and this was reported.
     pub(super) fn is_hopeless(&self, at: u8) -> bool {
         self.is_starved(at) && self.files[usize::from(at)].is_full_reported
     }
@@ -358,7 +358,7 @@ impl<const N: usize> World<N> {
         self.streams[stream].ring.samples() == config.ring
     }
 
-    /// Returns the facts; free predicates are false.
+    /// Returns the conditions that follow from the world; free predicates are false.
     pub(super) fn facts(&self, config: &Config<N>) -> Conditions<N> {
         Conditions {
             streams: core::array::from_fn(|at| self.facts_of_stream(config, at)),

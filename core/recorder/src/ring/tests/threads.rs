@@ -53,7 +53,7 @@ fn push_all(producer: &mut Producer, samples: u64, pause: impl Fn()) -> (u64, u6
 }
 
 /// Waits until the consumer has drained the ring, so that the number of gaps does not depend on the
-/// scheduler. Gives up after 10 s, because the consumer has panicked then.
+/// scheduler. Gives up after 10 s, because the consumer must have panicked by then.
 fn wait_for_a_turn(turns: &AtomicU64) {
     let (seen, began) = (turns.load(Ordering::Acquire), Instant::now());
     while turns.load(Ordering::Acquire) == seen && began.elapsed() < Duration::from_secs(10) {
