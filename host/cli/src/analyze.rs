@@ -107,7 +107,9 @@ fn ohm(text: &str) -> Result<f64, String> {
 
 /// Reads all files before it reports anything.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    args.reporting.shared.apply();
+    args.reporting
+        .shared
+        .apply(args.files.iter().chain(&args.scope));
     if args.scope.is_some() && args.files.len() > 1 {
         return Err(Failure::new(
             "--scope applies to a single trace; pass one file",

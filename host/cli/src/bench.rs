@@ -90,7 +90,7 @@ pub fn without_arguments() -> Result<(), Failure> {
 
 /// Measures the simulated card or directory.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    args.reporting.shared.apply();
+    args.reporting.shared.apply([&args.workload]);
     let outputs = Outputs::prepare(&args.reporting, "bench", args.repeat as usize)?;
     let Bench {
         workload,

@@ -49,7 +49,7 @@ pub struct Export {
 
 /// Exports, then reports damaged blocks.
 pub fn run(args: &Export) -> Result<(), Failure> {
-    args.shared.apply();
+    args.shared.apply([&args.file]);
     check_files(args.csv.iter().chain(&args.ulog))?;
     let name = args.file.display();
     let input = File::open(&args.file).map_err(|error| match error.kind() {

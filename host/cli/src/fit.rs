@@ -51,7 +51,7 @@ pub struct Args {
 
 /// Reads the trace, searches for a profile, and shows both traces.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    args.shared.apply();
+    args.shared.apply([&args.trace]);
     outputs::check_files([&args.profile, &args.html].into_iter().flatten())?;
     if args.html.as_deref().is_some_and(is_standard_output) {
         return Err(Failure::new("--html needs a file, not standard output"));

@@ -90,7 +90,7 @@ fn buffer_bytes(text: &str) -> Result<u64, String> {
 
 /// Reads the trace or measures the simulated card, then prints the plan.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    args.shared.apply();
+    args.shared.apply(&args.sources);
     outputs::check_files(&args.json)?;
     let logger = Logger {
         sample_rate_hz: args.rate,

@@ -62,7 +62,7 @@ struct File<'a> {
 
 /// Recovers, then reports.
 pub fn run(args: &Recover) -> Result<(), Failure> {
-    args.shared.apply();
+    args.shared.apply([&args.target]);
     check_files(&args.json)?;
     let recovery = recover_path(&args.target, args.dry_run).map_err(Failure::new)?;
     let table = table(args, &recovery);

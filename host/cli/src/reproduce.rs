@@ -44,7 +44,7 @@ pub struct Args {
 
 /// Runs the requested studies, prints them and writes the requested files.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    args.shared.apply();
+    args.shared.apply([""; 0]);
     let names = match &args.study {
         Some(name) => vec![name.as_str()],
         None => STUDIES.to_vec(),

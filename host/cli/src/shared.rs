@@ -1,6 +1,8 @@
 //! Options of every command that writes files or shows progress.
 
 use cardiograph_trace::Existing;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Options that such commands share.
@@ -18,10 +20,15 @@ pub struct Shared {
 // One process runs one command, and its outputs are opened in many places.
 static REPLACES: AtomicBool = AtomicBool::new(false);
 static IS_QUIET: AtomicBool = AtomicBool::new(false);
+static INPUTS: OnceLock<Vec<PathBuf>> = OnceLock::new();
 
 impl Shared {
-    /// Applies the options to the whole process.
-    pub fn apply(self) {
+    /// Applies the options to the whole process. Not even --force replaces one of the inputs.
+    pub fn apply<I: AsRef<Path>>(self, inputs: impl IntoIterator<Item = I>) {
+        let inputs = inputs
+            .into_iter()
+            .filter_map(|path| path.as_ref().canonicalize().ok());
+        INPUTS.get_or_init(|| inputs.collect());
         REPLACES.store(self.force, Ordering::Relaxed);
         IS_QUIET.store(self.quiet, Ordering::Relaxed);
     }
@@ -33,6 +40,12 @@ pub fn existing() -> Existing {
         true => Existing::Replace,
         false => Existing::Keep,
     }
+}
+
+/// Returns true if the command reads this file.
+pub fn is_input(path: &Path) -> bool {
+    let inputs = INPUTS.get().map(Vec::as_slice).unwrap_or_default();
+    path.canonicalize().is_ok_and(|path| inputs.contains(&path))
 }
 
 /// Returns true if progress and notes are not to be shown.

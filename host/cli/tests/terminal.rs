@@ -61,6 +61,32 @@ fn force_replaces_what_is_refused_without_it() {
 }
 
 #[test]
+fn force_never_replaces_an_input() {
+    let trace = data("traces/fio_lat.log");
+    let logger = ["--rate", "8", "--sample-bytes", "81"];
+    for (words, option) in [
+        (&["analyze", "in"][..], "--json"),
+        (&["analyze", "in"], "--html"),
+        (&["analyze", "in"], "--trace"),
+        (&["compare", "sim:class10-16g@esp32", "in"], "--json"),
+        (&[&["plan", "in"], &logger[..]].concat(), "--json"),
+        (&["fit", "in"], "--html"),
+    ] {
+        let own = directory();
+        fs::copy(&trace, own.path().join("in")).unwrap();
+        std::os::unix::fs::symlink(own.path(), own.path().join("folder")).unwrap();
+        for output in ["in", "folder/in"] {
+            let args = [words, &[option, output, "--force"]].concat();
+            refused(own.path(), &args, &[output, "is an input of this command"]);
+        }
+        assert_eq!(
+            fs::read(own.path().join("in")).unwrap(),
+            fs::read(&trace).unwrap()
+        );
+    }
+}
+
+#[test]
 fn quiet_hides_notes_but_no_results_and_no_warnings() {
     let own = directory();
     let loud = done(own.path(), &["bench", "--html", "a.html"]);

@@ -27,14 +27,13 @@ impl fmt::Display for WriteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.path.display())?;
         match self.error.kind() {
-            ErrorKind::AlreadyExists => write!(
+            ErrorKind::AlreadyExists if is_ordinary(&self.path) => write!(
                 f,
                 "already exists; choose another name, or replace it with --force"
             ),
-            ErrorKind::InvalidInput => write!(
-                f,
-                "exists and is not an ordinary file, which --force does not replace; choose another name"
-            ),
+            ErrorKind::AlreadyExists | ErrorKind::InvalidInput => {
+                write!(f, "exists and is not an ordinary file; choose another name")
+            }
             ErrorKind::NotFound => write!(f, "the directory does not exist; create it first"),
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
                 write!(
@@ -54,6 +53,12 @@ impl fmt::Display for WriteError {
             ),
         }
     }
+}
+
+/// Returns true for what `--force` may replace: neither a link nor a directory nor a device.
+fn is_ordinary(path: &Path) -> bool {
+    path.symlink_metadata()
+        .is_ok_and(|metadata| metadata.is_file())
 }
 
 impl std::error::Error for WriteError {

@@ -31,7 +31,7 @@ enum Side {
 
 /// Reads all files and opens all cards before it measures the first one.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    args.shared.apply();
+    args.shared.apply(&args.sides);
     check_outputs(args)?;
     let sides = args.sides.iter().map(|name| side(name, args));
     let sides = sides.collect::<Result<Vec<_>, _>>()?;

@@ -67,7 +67,7 @@ pub struct Get {
 
 /// Lists or downloads.
 pub fn run(args: &Get) -> Result<(), Failure> {
-    args.shared.apply();
+    args.shared.apply([""; 0]);
     let url = Url::parse(&args.url).map_err(Failure::new)?;
     let interrupt = Interrupt::catch()?;
     let client = Client::new(url.origin(), args.auth.as_deref(), &interrupt);

@@ -34,7 +34,7 @@ use std::num::NonZeroU32;
 
 /// Records, prints the figures, and returns the exit code.
 pub fn run(args: &Record) -> Result<(), Failure> {
-    args.shared.apply();
+    args.shared.apply(&args.samples);
     let rate_hz = checks::options(args)?;
     outputs::check_files(&args.json)?;
     match Target::named(&args.target, IoArg::Dsync)? {
