@@ -52,6 +52,14 @@ fn summary(name: &str, loaded: Loaded) -> Found {
 /// Files that are read, with figures from the scripts and programs that wrote them.
 const READ: &[(&str, Found)] = &[
     (
+        "operations_in_words.csv",
+        Found::Writes(300, 856_000, 201_168_000),
+    ),
+    (
+        "two_devices.csv",
+        Found::Writes(600, 2_184_000, 603_504_000),
+    ),
+    (
         "sketch_list_us.txt",
         Found::Writes(120, 5_812_000, 90_012_000),
     ),
@@ -321,6 +329,10 @@ const REFUSED: &[(&str, &str)] = &[
 
 /// Files that are read with a doubt, which a note states.
 const NOTED: &[(&str, &str)] = &[
+    (
+        "two_devices.csv",
+        "The column \"device\" has several texts, such as \"sda\" and \"sdb\"",
+    ),
     (
         "thousands_dot.csv",
         "The points are read as separators of thousands (85.012)",

@@ -16,10 +16,13 @@ const WRITES: &[&str] = &[
     "cmd24",
     "cmd25",
     "schreiben",
+    "écriture",
+    "escritura",
+    "scrittura",
 ];
 const READS: &[&str] = &[
     "r", "rd", "read", "reads", "readv", "pread", "pread64", "preadv", "preadv2", "fread", "cmd17",
-    "cmd18", "lesen",
+    "cmd18", "lesen", "lecture", "lectura", "lettura",
 ];
 const OTHERS: &[&str] = &[
     "d",
@@ -70,11 +73,38 @@ pub(super) fn operation_named(text: &[u8]) -> Option<Named> {
     } else if is(OTHERS) || is_sd_command(&name) {
         Some(Named::Other)
     } else {
-        match rwbs(text)? {
-            'W' => WRITE,
-            'R' => READ,
-            _ => Some(Named::Other),
+        match rwbs(text) {
+            Some('W') => WRITE,
+            Some('R') => READ,
+            Some(_) => Some(Named::Other),
+            None => among_words(text),
         }
+    }
+}
+
+/// Returns the operation of a name such as `SD.write`, `f_write` or `writeSector`: the only one among its words.
+fn among_words(text: &str) -> Option<Named> {
+    let mut words = String::new();
+    let mut was_lower = false;
+    for letter in text.chars() {
+        if !letter.is_alphanumeric() || letter.is_uppercase() && was_lower {
+            words.push(' ');
+        }
+        was_lower = letter.is_lowercase();
+        words.extend(
+            letter
+                .is_alphanumeric()
+                .then_some(letter.to_ascii_lowercase()),
+        );
+    }
+    // Shorter words are ambiguous.
+    let words: Vec<&str> = words.split(' ').filter(|word| word.len() >= 4).collect();
+    let has = |names: &[&str]| words.iter().any(|word| names.contains(word));
+    match (has(WRITES), has(READS), has(OTHERS)) {
+        (true, false, false) => Some(Named::Data(OperationKind::Write)),
+        (false, true, false) => Some(Named::Data(OperationKind::Read)),
+        (false, false, true) => Some(Named::Other),
+        _ => None,
     }
 }
 
@@ -114,6 +144,14 @@ mod tests {
             ("fsync", Some(Named::Other)),
             ("ACMD41", Some(Named::Other)),
             ("DS", Some(Named::Other)),
+            ("SD.write", write),
+            ("f_read", read),
+            ("writeSector", write),
+            ("Read block", read),
+            ("SD.flush()", Some(Named::Other)),
+            ("écriture", write),
+            ("read/write", None),
+            ("rewrite", None),
             ("foo", None),
             ("0", None),
             ("1", None),

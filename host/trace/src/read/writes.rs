@@ -35,6 +35,9 @@ pub(super) fn read<R: Read>(
 ) -> Result<Trace, Fault> {
     let scales = scales::decide(&header, lines.in_memory(), options, &mut about)?;
     header.direction = header.find_direction(scales::sample(&header, lines.in_memory()));
+    about
+        .notes
+        .extend(header.note_on_texts(scales::sample(&header, lines.in_memory())));
     about.notes.extend(lengths::note(&header, options));
     about.notes.extend(notes_of_columns(&header));
     let mut operations = header.operations(0, b"");

@@ -205,6 +205,48 @@ impl Header {
             })
     }
 
+    /// Returns a note on a column whose few texts may tell apart operations, devices or cards.
+    pub(super) fn note_on_texts<'a>(
+        &self,
+        rows: impl Iterator<Item = &'a [u8]> + Clone,
+    ) -> Option<String> {
+        const TEXTS_MAX: usize = 10;
+        let used = [
+            Some(self.duration.times().index),
+            self.time.as_ref().map(|time| time.index),
+            self.bytes.as_ref().map(|bytes| bytes.index),
+            self.direction,
+        ];
+        let columns = (0..self.fields).filter(|index| !used.contains(&Some(*index)));
+        columns.into_iter().find_map(|index| {
+            let mut texts: Vec<&[u8]> = Vec::new();
+            let mut count = 0;
+            for row in rows.clone() {
+                let text = self.text(row, index);
+                if is_number(text) || text.is_empty() || texts.len() > TEXTS_MAX {
+                    return None;
+                }
+                if !texts.contains(&text) {
+                    texts.push(text);
+                }
+                count += 1;
+            }
+            // Texts that do not recur are names or remarks.
+            (texts.len() >= 2 && count >= 4 * texts.len()).then(|| {
+                let name = match self.is_named {
+                    true => shown(&self.names[index]),
+                    false => (index + 1).to_string(),
+                };
+                format!(
+                    "The column \"{name}\" has several texts, such as \"{}\" and \"{}\"; all rows count as writes of \
+                     one card. If they are not, pass the rows with one text alone.",
+                    shown(texts[0]),
+                    shown(texts[1])
+                )
+            })
+        })
+    }
+
     /// Returns the column of operations; its names may be in the line given.
     pub(super) fn operations(&self, header_line: u64, names: &[u8]) -> Option<Column> {
         let index = self.direction?;
