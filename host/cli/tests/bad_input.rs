@@ -180,7 +180,13 @@ fn results_that_cannot_be_written() {
                     "there",
                     &["there: already exists", "choose another name"][..],
                 ),
-                ("link", &["link: already exists", "choose another name"]),
+                (
+                    "link",
+                    &[
+                        "link: exists and is not an ordinary file",
+                        "choose another name",
+                    ],
+                ),
                 (
                     "no/such",
                     &["no/such: the directory does not exist", "create it"],
