@@ -149,6 +149,6 @@ fn a_trace_that_does_not_fit_is_refused() {
             "--csv-format",
             "magod2",
         ],
-        &["t.csv: already exists"],
+        &["t.csv: is an input of this command"],
     );
 }
