@@ -20,5 +20,5 @@ fuzz_target!(|bytes: &[u8]| {
     assert!(rates.all(|pair| pair[0].rate_bytes_per_s <= pair[1].rate_bytes_per_s));
     assert!(!table::text(&report).is_empty());
     assert!(!table::markdown(&report).is_empty());
-    assert!(page::html(&[report]).is_ok());
+    assert!(page::html(&[report], None, None).is_ok());
 });

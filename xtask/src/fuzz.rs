@@ -22,9 +22,8 @@ pub enum Effort {
     Seconds(u32),
 }
 
-/// Builds and runs every target; returns the number of targets.
-pub fn all(effort: Effort) -> Result<usize, String> {
-    let host = host_triple()?;
+/// Builds every target.
+pub fn build() -> Result<(), String> {
     let mut build = cargo(&[
         "build",
         "--quiet",
@@ -33,7 +32,13 @@ pub fn all(effort: Effort) -> Result<usize, String> {
         "fuzz/Cargo.toml",
         "--target",
     ]);
-    check(build.arg(&host).env("RUSTFLAGS", RUSTFLAGS))?;
+    check(build.arg(host_triple()?).env("RUSTFLAGS", RUSTFLAGS))
+}
+
+/// Builds and runs every target; returns the number of targets.
+pub fn all(effort: Effort) -> Result<usize, String> {
+    build()?;
+    let host = host_triple()?;
     let targets = targets()?;
     for target in &targets {
         run(&host, target, effort)?;

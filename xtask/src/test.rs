@@ -33,6 +33,8 @@ pub fn everything() -> Result<(), String> {
         cargo(&["doc", "--quiet", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-Dwarnings"),
     )?;
     device_crates_build()?;
+    // The workspace in fuzz/ is not part of the checks above, and its runs come last.
+    fuzz::build()?;
     english::all()?;
 
     let mut count = cargo_tests()?;
