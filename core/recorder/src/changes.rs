@@ -14,6 +14,7 @@
 use crate::fat::{UPLOADS_MAX, Upload};
 use crate::guest::FileError;
 use crate::reads::{ReadDesk, ReadError};
+use crate::waker_queue::WakerQueue;
 use cardiograph_card::Block;
 use core::cell::{Cell, RefCell, RefMut};
 use core::future::poll_fn;
@@ -108,8 +109,8 @@ pub(crate) struct Changes<'a> {
     /// Uploads whose owner was dropped.
     abandoned: Cell<[bool; UPLOADS_MAX]>,
     waker: Cell<Option<Waker>>,
-    /// Waker of the next task.
-    next: Cell<Option<Waker>>,
+    /// Tasks whose change is next.
+    next: RefCell<WakerQueue>,
     /// True if no more changes are accepted.
     is_closed: Cell<bool>,
 }
@@ -136,7 +137,7 @@ impl<'a> Changes<'a> {
             }),
             abandoned: Cell::new([false; UPLOADS_MAX]),
             waker: Cell::new(None),
-            next: Cell::new(None),
+            next: RefCell::new(WakerQueue::new()),
             is_closed: Cell::new(false),
         }
     }
@@ -215,7 +216,8 @@ impl<'a> Changes<'a> {
     }
 
     fn wake_next(&self) {
-        self.next.take().into_iter().for_each(Waker::wake);
+        let next = self.next.borrow_mut().take();
+        next.for_each(Waker::wake);
     }
 
     /// Notes that an upload's owner was dropped.
@@ -237,10 +239,7 @@ impl<'a> Changes<'a> {
             return Poll::Ready(Err(ReadError::Closed.into()));
         }
         if self.stage.get() != Stage::Free || self.abandoned.get().contains(&true) {
-            let other = self.next.replace(Some(context.waker().clone()));
-            // The task that waited before is woken, and tries again.
-            let is_other = |waker: &Waker| !waker.will_wake(context.waker());
-            other.into_iter().filter(is_other).for_each(Waker::wake);
+            self.next.borrow_mut().push(context);
             return Poll::Pending;
         }
         let mut task = self.task.borrow_mut();
@@ -366,5 +365,46 @@ impl Drop for WriteBuffer<'_, '_> {
         if let Some(blocks) = self.blocks.take() {
             self.desk.give_back(blocks);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use super::*;
+    use core::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::Arc;
+    use std::task::Wake;
+
+    struct Wakes(AtomicU32);
+
+    impl Wake for Wakes {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn tasks_that_wait_for_a_change_wake_when_it_ends() {
+        let changes = Changes::new();
+        let change = Change::DiscardUpload { upload: 0 };
+        let tasks = [(); 4].map(|()| Arc::new(Wakes(AtomicU32::new(0))));
+        let wakers = tasks.clone().map(Waker::from);
+        let place = |waker| {
+            let placed = changes.poll_place(&Context::from_waker(waker), &change, &mut None);
+            placed.is_ready()
+        };
+        assert!(place(&wakers[0]));
+        changes.begin();
+        for waker in wakers.iter().chain(&wakers[1..]) {
+            assert!(!place(waker));
+        }
+        let woken = || tasks.each_ref().map(|task| task.0.load(Ordering::Relaxed));
+        assert_eq!(woken(), [0; 4]);
+        changes.stage.set(Stage::Abandoned);
+        changes.end(Ok(()));
+        assert_eq!(woken(), [1; 4]);
+        assert!(place(&wakers[2]));
     }
 }

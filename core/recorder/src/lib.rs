@@ -150,6 +150,7 @@ mod steps;
 mod stream;
 mod track;
 mod volume;
+mod waker_queue;
 mod watched;
 
 pub use changes::{CHANGE_PATH_BYTES_MAX, Change, ChangePath, ChangeTask, WriteBuffer};

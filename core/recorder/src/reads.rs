@@ -14,6 +14,7 @@ use crate::changes::{Changes, WriteBuffer};
 use crate::gap::Gap;
 use crate::guest::{FileSystem, Table, Unfinished};
 use crate::volume::{FileId, RESERVED_MAX};
+use crate::waker_queue::WakerQueue;
 use crate::watched::{Figures, Watched};
 use cardiograph_card::{BLOCK_BYTES, Block};
 use core::cell::RefCell;
@@ -56,7 +57,7 @@ struct Inner<'a> {
     /// Recordings in progress.
     unfinished: Table,
     /// Wakers of tasks that wait for a free request slot.
-    queue: [Option<Waker>; REQUESTS_MAX],
+    queue: WakerQueue,
     /// Waker of the recorder, while it sleeps.
     recorder: Option<Waker>,
     /// Time until which readers count as active, in us.
@@ -208,7 +209,7 @@ impl<'a> ReadDesk<'a> {
                 mounted: 0,
                 system: None,
                 unfinished: [None; RESERVED_MAX],
-                queue: [const { None }; REQUESTS_MAX],
+                queue: WakerQueue::new(),
                 recorder: None,
                 active_until_us: 0,
                 is_postponed: false,
@@ -529,6 +530,7 @@ impl<'a> ReadDesk<'a> {
         self.inner.borrow_mut().is_closed = true;
         self.fail(|_, _| Some(ReadError::Closed));
         self.changes.refuse(ReadError::Closed);
+        self.reclaim();
         let queue = self.inner.borrow_mut().take_queue();
         queue.for_each(Waker::wake);
     }
@@ -596,18 +598,12 @@ impl<'a> Inner<'a> {
 
     /// Queues a task that waits for a free slot.
     fn queue_up<T>(&mut self, context: &Context) -> Poll<T> {
-        let is_same = |waker: &Waker| waker.will_wake(context.waker());
-        let mut places = self.queue.iter_mut();
-        match places.find(|place| place.as_ref().is_none_or(is_same)) {
-            Some(place) => *place = Some(context.waker().clone()),
-            // The queue is full: the task has to poll again.
-            None => context.waker().wake_by_ref(),
-        }
+        self.queue.push(context);
         Poll::Pending
     }
 
     fn take_queue(&mut self) -> impl Iterator<Item = Waker> + use<> {
-        core::mem::take(&mut self.queue).into_iter().flatten()
+        self.queue.take()
     }
 }
 

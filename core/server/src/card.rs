@@ -365,7 +365,7 @@ fn stat_of(file: &CardFile, epoch: Option<u32>) -> Stat {
     let version = match epoch {
         Some(epoch) => Version::Appended { epoch },
         None => {
-            let place = u64::from(file.first_block()) << 32;
+            let place = u64::from(file.first_cluster()) << 32;
             let generation = place ^ file.bytes() ^ modified_s.unwrap_or(0) << 16;
             Version::Whole { generation }
         }

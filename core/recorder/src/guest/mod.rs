@@ -201,13 +201,12 @@ impl CardFile {
         }
     }
 
-    /// Returns a number that identifies the place of the file on the card: the first block of a recording in
-    /// progress, the first cluster of any other file.
-    pub fn first_block(&self) -> u32 {
-        match (&self.unfinished, &self.node) {
-            (Some(file), _) => file.extent.start,
-            (None, Node::Entry(entry)) => entry.first,
-            (None, Node::Root) => 0,
+    /// Returns the first cluster; 0 for an empty file, the root directory, and a recording that its directory does not
+    /// name yet.
+    pub fn first_cluster(&self) -> u32 {
+        match &self.node {
+            Node::Entry(entry) => entry.first,
+            Node::Root => 0,
         }
     }
 }
