@@ -121,7 +121,7 @@ impl Instrument for CardRecorder<'_, '_> {
             gaps: figures.gaps,
             written_bytes: figures.blocks * cardiograph_card::BLOCK_BYTES as u64,
             rate_bytes_per_s: figures.rate_bytes_per_s,
-            writes: figures.blocks,
+            writes: figures.writes,
             write_us_median: figures.write_us_median,
             write_us_p99: figures.write_us_p99,
             write_us_max: figures.write_us_max,
