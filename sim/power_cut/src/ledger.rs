@@ -4,19 +4,19 @@ use crate::outcome::Outcome;
 use std::fs;
 use std::io::Write;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// Number of cases per batch, which is one line of the table.
-pub const BATCH_CASES: u64 = 1000;
+pub const BATCH_CASES: u64 = 10_000;
 
 const HEAD: &str = "| cases | power cuts | with faults | exchanged | samples found | late windows | failures | s | recorder | judge |
 |---|---|---|---|---|---|---|---|---|---|
 ";
 
-/// Finished batches of the current recorder and judge. The git hashes of their sources identify recorder and
-/// judge.
+/// Finished batches of the current recorder and judge. Recorder (with the driver of the card) and judge are identified
+/// by a hash of their code without comments.
 pub struct Ledger {
     path: PathBuf,
     versions: [String; 2],
@@ -32,10 +32,12 @@ impl Ledger {
     /// If git fails or a file cannot be read.
     pub fn open() -> Result<Ledger, String> {
         let root = capture("git", &["rev-parse", "--show-toplevel"])?;
-        let folder = PathBuf::from(root).join("benchmarks/runs");
-        let version =
-            |path: &str| capture("git", &["rev-parse", "--short=10", &format!("HEAD:{path}")]);
-        let versions = [version("core/recorder/src")?, version("sim/power_cut/src")?];
+        let root = Path::new(&root);
+        let folder = root.join("benchmarks/runs");
+        let versions = [
+            version(root, &["core/recorder/src", "core/card/src"])?,
+            version(root, &["sim/power_cut/src"])?,
+        ];
         let days = SystemTime::now().duration_since(UNIX_EPOCH);
         let days = days.map_or(0, |elapsed| elapsed.as_secs() / 86_400);
         let mut ledger = Ledger {
@@ -139,6 +141,31 @@ fn capture(program: &str, args: &[&str]) -> Result<String, String> {
         true => Ok(String::from_utf8_lossy(&output.stdout).trim().into()),
         false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
     }
+}
+
+/// Returns a hash (FNV-1a) of the sources in these folders, without their comments.
+fn version(root: &Path, folders: &[&str]) -> Result<String, String> {
+    let mut hash = 0xCBF2_9CE4_8422_2325_u64;
+    let mut folders: Vec<PathBuf> = folders.iter().map(|folder| root.join(folder)).collect();
+    while let Some(folder) = folders.pop() {
+        let wrong = |why: std::io::Error| format!("{}: {why}", folder.display());
+        let entries = fs::read_dir(&folder).map_err(wrong)?;
+        let paths: Result<Vec<_>, _> = entries.map(|entry| entry.map(|it| it.path())).collect();
+        let mut paths = paths.map_err(wrong)?;
+        paths.sort();
+        for path in paths {
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = fs::read_to_string(&path).map_err(wrong)?;
+            let code = text.lines().filter(|line| !line.trim().starts_with("//"));
+            for byte in code.flat_map(str::bytes) {
+                hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3);
+            }
+        }
+    }
+    Ok(format!("{:010x}", hash >> 24))
 }
 
 /// Returns the date of a day number counted from 1970-01-01, by Howard Hinnant's `civil_from_days`.
