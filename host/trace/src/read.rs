@@ -38,6 +38,7 @@ mod summary;
 mod thesis;
 mod thrift;
 mod ulog;
+mod unknown;
 mod wrap;
 mod writes;
 
@@ -323,7 +324,11 @@ fn read_any(name: &str, reader: impl Read, options: &ReadOptions) -> Result<Load
 }
 
 /// Checks properties of the whole trace, which no single row can violate.
-fn complete(loaded: Loaded) -> Result<Loaded, Fault> {
+fn complete(mut loaded: Loaded) -> Result<Loaded, Fault> {
+    let about = loaded.about_mut();
+    for note in &mut about.notes {
+        *note = remedy::with_path(note, &about.target);
+    }
     let trace = match &loaded {
         Loaded::Trace(trace) | Loaded::Recording(Recording { trace, .. }) => trace,
         Loaded::Aggregate(aggregate) if aggregate.rows.is_empty() => {

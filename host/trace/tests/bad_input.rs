@@ -42,12 +42,12 @@ const CASES: &[(&str, &str)] = &[
     (
         "index,start_us,end_us\n0,0,5\nindex,start_us,end_us\n",
         ", line 3: the name of the column index again, so two tables were joined here; to read the first, pass \
-         its lines: head -n 2 FILE",
+         its lines: head -n 2 run7.csv",
     ),
     (
         "index,start_us,end_us\n0,0,5\n\0\0\0\0",
         ", line 3: NUL bytes, typical of a preallocated file after a power loss; to read the \
-         data before them, pass the first 28 bytes: head -c 28 FILE",
+         data before them, pass the first 28 bytes: head -c 28 run7.csv",
     ),
     (
         "\0\0\0\0",
@@ -57,7 +57,7 @@ const CASES: &[(&str, &str)] = &[
     (
         "index,start_us,end_us\n0,-4,5\n",
         ", line 2: start_us is negative (-4); if the clock started below 0, add a constant: \
-         awk -F, -v OFS=, 'NR > 1 { $2 += 4 } 1' FILE | cardiograph analyze -",
+         awk -F, -v OFS=, 'NR > 1 { $2 += 4 } 1' run7.csv | cardiograph analyze -",
     ),
     (
         "index,start_us,end_us\n0,5,1203\n1,991,1300\n",
@@ -178,7 +178,7 @@ const CASES: &[(&str, &str)] = &[
     (
         "Time[ms],U[V]\n10,1.0\n20,1.0\nTime[ms],U[V]\n",
         ", line 4: the name of the column Time[ms] again, so two tables were joined here; to read the first, pass \
-         its lines: head -n 3 FILE",
+         its lines: head -n 3 run7.csv",
     ),
     (
         "Time[ms],U[V]\n10,1.0\n20",
@@ -187,7 +187,7 @@ const CASES: &[(&str, &str)] = &[
     (
         "Time[ms],U[V]\n10,1.0\n20,\0\0\n",
         ", line 3: NUL bytes, typical of a preallocated file after a power loss; to read the \
-         data before them, pass the first 24 bytes: head -c 24 FILE",
+         data before them, pass the first 24 bytes: head -c 24 run7.csv",
     ),
 ];
 
@@ -257,7 +257,7 @@ fn other_formats() {
     );
     assert_eq!(
         sentence(b"\xFF\xFEi\0n\0"),
-        "run7.csv: the text is UTF-16; save it as UTF-8, or run iconv -f UTF-16 -t UTF-8 FILE | cardiograph analyze -"
+        "run7.csv: the text is UTF-16; save it as UTF-8, or run iconv -f UTF-16 -t UTF-8 run7.csv | cardiograph analyze -"
     );
 }
 

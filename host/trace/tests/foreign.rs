@@ -205,7 +205,7 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     (
         "sketch_no_header.csv",
-        "without a header: --time-column 1 --latency-column 2 --time-unit us",
+        "with the columns 1 (9812), 2 (812); name the column of the times",
     ),
     ("two_latencies.csv", "choose one with --latency-column"),
     ("statistics.csv", "log one row per write"),
@@ -250,10 +250,7 @@ const REFUSED: &[(&str, &str)] = &[
         "name the column: --latency-column 2 --time-unit us",
     ),
     ("decimal_comma_list.txt", "replace the commas by points"),
-    (
-        "decimal_comma_no_header.csv",
-        "without a header: --time-column 1",
-    ),
+    ("decimal_comma_no_header.csv", "--time-column 1"),
     ("thousands.txt", "add --time-unit ms or --time-unit us"),
     (
         "underflow.csv",
@@ -305,7 +302,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("table.md", "a Markdown table; run sed"),
     ("rows.jsonl", "one JSON object per line; run jq"),
     ("array.json", "a JSON array; run jq"),
-    ("serial.txt", "latencies among words; run grep"),
+    ("serial.txt", "latencies among words; run sed"),
     ("assigned.txt", "rows with names and numbers; run grep"),
     ("monitor.txt", "time stamps of a serial monitor; run sed"),
     (
@@ -681,4 +678,126 @@ fn a_last_row_that_is_cut_is_skipped_with_a_note() {
         let note = format!("The file ends within line {line}; this row was skipped.");
         assert!(trace.about.notes.contains(&note), "{:?}", trace.about.notes);
     }
+}
+
+/// Reads a table with 50 rows, the last of which is a stall.
+fn table(header: &str, row: impl Fn(u32, u32) -> String) -> Result<Loaded, String> {
+    let latency_us = |at: u32| if at == 49 { 85_012 } else { 800 + at * 7 % 31 };
+    let rows: Vec<String> = (0..50)
+        .map(|at| row(at * 10_000 + 5, latency_us(at)))
+        .collect();
+    let text = format!("{header}\n{}\n", rows.join("\n"));
+    read_from("my card.csv", text.as_bytes(), &ReadOptions::default())
+        .map_err(|why| why.to_string())
+}
+
+fn notes(loaded: Result<Loaded, String>) -> String {
+    let about = match loaded {
+        Ok(Loaded::Trace(trace)) => trace.about,
+        Ok(Loaded::Recording(recording)) => recording.trace.about,
+        Ok(Loaded::Histogram(histogram)) => histogram.about,
+        Ok(Loaded::Aggregate(aggregate)) => aggregate.about,
+        Err(why) => panic!("{why}"),
+    };
+    about.notes.join("\n")
+}
+
+#[test]
+fn a_duration_that_may_not_be_that_of_writes_is_doubted() {
+    for name in [
+        "idle_duration_us",
+        "erase_latency_us",
+        "target_latency_us",
+        "log_latency_us",
+    ] {
+        let notes = notes(table(name, |_, us| us.to_string()));
+        assert!(
+            notes.contains(&format!("\"{name}\" is read as the latency of writes")),
+            "{notes}"
+        );
+    }
+    for name in [
+        "latency_us",
+        "write_us",
+        "t_write_us",
+        "sd_write_latency_us",
+        "Schreibdauer (µs)",
+    ] {
+        let notes = notes(table(name, |_, us| us.to_string()));
+        assert!(!notes.contains("is read as the latency"), "{name}: {notes}");
+    }
+    for name in ["peak_latency_us", "latency_ewma_us"] {
+        let refused = table(name, |_, us| us.to_string()).err();
+        assert!(
+            refused.is_some_and(|why| why.contains("log one row per write")),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn an_unusual_magnitude_is_doubted() {
+    let notes_of = |name: &str| notes(table(name, |_, us| us.to_string()));
+    assert!(
+        notes_of("latency_ns").contains("takes 815 ns, which is unusual"),
+        "{}",
+        notes_of("latency_ns")
+    );
+    assert!(notes_of("latency_s").contains("which is unusual"));
+    assert!(!notes_of("latency_us").contains("unusual"));
+}
+
+#[test]
+fn names_in_other_words_are_understood() {
+    let row = |at: u32, us: u32| format!("{at},{us}");
+    assert!(matches!(
+        table("Zeit [us],adc", row),
+        Ok(Loaded::Recording(_))
+    ));
+    assert!(matches!(
+        table("TimeUS,Volt", row),
+        Ok(Loaded::Recording(_))
+    ));
+    let ends = |at: u32, us: u32| format!("{at},{}", at + us % 5000);
+    assert!(matches!(
+        table("submit_us,complete_us", ends),
+        Ok(Loaded::Trace(_))
+    ));
+}
+
+#[test]
+fn an_unknown_table_names_its_columns() {
+    let message = |header: &str| table(header, |at, us| format!("{at},{us}")).err().unwrap();
+    let found = message("tick count,v(x)");
+    assert_eq!(
+        found,
+        "my card.csv: unknown format, with the columns 'tick count' (5), 'v(x)' (800); name the column of the times of \
+         samples, as in cardiograph analyze 'my card.csv' --time-column 'tick count'; for writes, name that of their \
+         latencies, too: --latency-column 'v(x)'"
+    );
+}
+
+#[test]
+fn latencies_are_taken_from_rows_with_the_same_words() {
+    let refused = |text: &str| {
+        let read = read_from("a.log", text.as_bytes(), &ReadOptions::default());
+        read.err().unwrap().to_string()
+    };
+    let text = "[1.5] write 1: took 812 us (ok)\n[2.5] write 2: took 1.2 ms (ok)\n[3.5] read 3: took 90 us (ok)\n";
+    let message = refused(text);
+    let command = message.split("run ").nth(1).unwrap();
+    let command = command.split(" a.log").next().unwrap();
+    let mut sed = Command::new("sh")
+        .args(["-c", command])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::io::Write::write_all(&mut sed.stdin.take().unwrap(), text.as_bytes()).unwrap();
+    let output = sed.wait_with_output().unwrap();
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout),
+        "812 us\n1.2 ms\n",
+        "{message}"
+    );
 }

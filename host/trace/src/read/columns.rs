@@ -14,6 +14,13 @@ const TIME_WORDS: &[&str] = &[
     "ts",
     "elapsed",
     "uptime",
+    "seconds",
+    "epoch",
+    "zeit",
+    "zeitstempel",
+    "temps",
+    "tiempo",
+    "tempo",
     "millis",
     "micros",
 ];
@@ -186,7 +193,9 @@ pub(super) fn time_column(cell: &[u8]) -> Option<(String, Option<Unit>)> {
         // Some loggers write a micro sign in Latin-1.
         Err(_) => cell.iter().copied().map(char::from).collect(),
     };
-    let mut words = name
+    // Exports of flight logs name it `TimeUS`.
+    let spaced = name.replacen("TimeUS", "Time us", 1);
+    let mut words = spaced
         .split(|c: char| !c.is_alphanumeric())
         .filter(|word| !word.is_empty())
         .map(str::to_lowercase);
@@ -195,6 +204,7 @@ pub(super) fn time_column(cell: &[u8]) -> Option<(String, Option<Unit>)> {
         Some(unit) => Some(unit_named(&unit)?),
         None if word == "micros" => Some(MICROSECOND),
         None if word == "millis" => Some(MILLISECOND),
+        None if word == "seconds" => Some(SECOND),
         None => None,
     };
     words.next().is_none().then_some((name, unit))

@@ -5,7 +5,7 @@ use super::error::{Fault, Problem};
 use super::recording::is_note;
 use super::{
     ReadOptions, biosnoop, blinky, blkparse, doubt, fio, hdr_log, histogram, ioping, own_csv,
-    prose, qiita, recording, summary, thesis, writes,
+    prose, qiita, recording, summary, thesis, unknown, writes,
 };
 
 pub(super) enum Format {
@@ -100,7 +100,10 @@ pub(super) fn detect(head: &[u8], options: &ReadOptions) -> Result<Detected, Fau
             prose::refuse(first.line, first.below)?;
         }
     }
-    let format = found?;
+    let format = found.map_err(|fault| match unknown::table(head) {
+        Some(problem) if fault.is_of_unknown_format() => problem.in_file(),
+        _ => fault,
+    })?;
     check_options(&format, options)?;
     Ok(Detected {
         format,

@@ -2,6 +2,7 @@
 
 mod message;
 
+use super::remedy::with_path;
 use std::fmt;
 use std::io;
 
@@ -48,6 +49,14 @@ pub(super) enum Problem {
     NoRows,
     OneSample,
     Unknown,
+    /// A table none of whose columns has a name that is understood.
+    UnknownTable {
+        /// Columns with an example each, as a list for a sentence.
+        columns: String,
+        /// Name or number of the column that may contain times, or else latencies, quoted for a shell.
+        time: Option<String>,
+        latency: Option<String>,
+    },
     NotText,
     /// Text in another encoding than UTF-8, as iconv names it.
     Encoding {
@@ -297,6 +306,12 @@ pub(super) enum Problem {
     },
 }
 
+impl Fault {
+    pub(super) fn is_of_unknown_format(&self) -> bool {
+        matches!(self.problem, Problem::Unknown)
+    }
+}
+
 impl Problem {
     /// Locates the problem in the file as a whole.
     pub(super) fn in_file(self) -> Fault {
@@ -358,7 +373,8 @@ impl fmt::Display for ReadError {
             Location::Row(number) => write!(f, ", row {number}")?,
             Location::Byte(offset) => write!(f, ", byte {offset}")?,
         }
-        write!(f, ": {}", self.fault.problem)
+        f.write_str(": ")?;
+        f.write_str(&with_path(&self.fault.problem.to_string(), &self.file))
     }
 }
 

@@ -106,6 +106,20 @@ pub(super) fn of_latencies(what: &str, numbers: &Numbers) -> Result<Guess, Fault
     decided(what, fits, reading)
 }
 
+/// Returns a note if the latencies are unlikely ones of writes in the unit that their column names.
+pub(super) fn note_of_magnitude(name: &str, unit: Unit, numbers: &Numbers) -> Option<String> {
+    let median_s = Numbers::median(numbers.values.clone())? * seconds(unit);
+    let is_usual = median_s <= 0.0 || (1e-5..=2.0).contains(&median_s);
+    (!is_usual).then(|| {
+        format!(
+            "The column \"{name}\" names the unit {}, so the median write takes {}, which is unusual; if the unit is \
+             another one, correct the name.",
+            unit.name,
+            span(median_s)
+        )
+    })
+}
+
 /// Returns the unit of times since 1970; `None` if the times may be others.
 pub(super) fn since_1970(name: &str, numbers: &Numbers) -> Option<Guess> {
     let first = numbers.values.first().copied()?;
@@ -177,10 +191,12 @@ fn decided(
 ) -> Result<Guess, Fault> {
     let fitting: Vec<Unit> = UNITS.into_iter().filter(|unit| fits(*unit)).collect();
     if let [unit] = fitting[..] {
-        // The neighbours are the units that the reader may have expected.
-        let others = [MILLISECOND, MICROSECOND];
-        let other = others.into_iter().find(|other| *other != unit);
-        let other = other.map_or_else(String::new, |other| format!(", {}", reading(other)));
+        // The reader may have expected another one.
+        let others = [SECOND, MILLISECOND, MICROSECOND];
+        let others = others.into_iter().filter(|other| *other != unit);
+        let other: String = others
+            .map(|other| format!(", {}", reading(other)))
+            .collect();
         return Ok(Guess {
             unit,
             reason: format!(

@@ -35,9 +35,18 @@ fn markdown(line: &str, below: &str) -> Found {
 /// JSON: an array of numbers, or one object per line.
 fn json(line: &str) -> Found {
     if line.starts_with('[') && !line.contains('{') {
-        let is_array = line[1..].starts_with(|c: char| c.is_ascii_digit() || " -".contains(c));
-        let command = format!("jq '.[]' FILE | {ANALYZE}");
-        return is_array.then_some(("a JSON array", command));
+        let inner = line[1..].trim_start_matches(['[', ' ']);
+        let is_array = inner.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+        // A time stamp in brackets has text after it.
+        let end = line.rfind(']').map_or("", |at| &line[at + 1..]);
+        let rows = if line[1..].trim_start().starts_with('[') {
+            "-r '.[] | @csv'"
+        } else {
+            "'.[]'"
+        };
+        let command = format!("jq {rows} FILE | {ANALYZE}");
+        return (is_array && end.trim_matches(&[',', ' '][..]).is_empty())
+            .then_some(("a JSON array", command));
     }
     let Ok(Value::Object(object)) = serde_json::from_str(line) else {
         return None;
@@ -123,11 +132,52 @@ fn among_words(line: &str, below: &str) -> Found {
             _ => None,
         }
     };
-    let unit = unit_of(line)?;
-    (unit_of(below).as_ref() == Some(&unit)).then(|| {
+    let pattern = shape(line);
+    // Rows of reads or of other messages have another shape.
+    (unit_of(line).is_some() && unit_of(below).is_some() && shape(below) == pattern).then(|| {
         (
             "latencies among words",
-            format!("grep -oE '[0-9.]+ {unit}\\b' FILE | {ANALYZE}"),
+            format!("sed -nE 's/^{pattern}\\r?$/\\1/p' FILE | {ANALYZE} (rows with other words are left out)"),
         )
     })
+}
+
+/// Returns a regular expression for rows with the same words and other numbers; its group is the number with a unit.
+fn shape(line: &str) -> String {
+    const NUMBER: &str = "[0-9.]+";
+    let mut words: Vec<&str> = line.split(' ').collect();
+    let mut pattern = Vec::new();
+    while !words.is_empty() {
+        let has_unit = words.len() > 1
+            && is_number(words[0].as_bytes())
+            && unit_named(words[1].trim_matches(|c: char| !c.is_alphanumeric())).is_some();
+        if has_unit {
+            let unit = words[1].trim_start_matches(char::is_alphanumeric);
+            pattern.push(format!("({NUMBER} [a-zA-Z]+){}", escaped(unit)));
+        } else {
+            pattern.push(escaped(words[0]));
+        }
+        words.drain(..1 + usize::from(has_unit));
+    }
+    pattern.join(" ")
+}
+
+/// Escapes a word for a regular expression in which any number may stand for its numbers.
+fn escaped(word: &str) -> String {
+    let mut pattern = String::new();
+    for letter in word.chars() {
+        let is_digit = letter.is_ascii_digit();
+        match letter {
+            _ if is_digit && pattern.ends_with("[0-9.]+") => {}
+            _ if is_digit => pattern.push_str("[0-9.]+"),
+            '.' if pattern.ends_with("[0-9.]+") => {}
+            _ if letter.is_alphanumeric() || " _=:,;%#@!<>\"-".contains(letter) => {
+                pattern.push(letter)
+            }
+            // The expression is between such quotes.
+            '\'' => pattern.push('.'),
+            _ => pattern.extend(['\\', letter]),
+        }
+    }
+    pattern
 }

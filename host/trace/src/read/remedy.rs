@@ -13,6 +13,24 @@ pub(super) fn awk(separator: u8, program: &str) -> String {
     format!("awk {options}'{program}' FILE | {ANALYZE}")
 }
 
+/// Replaces the word FILE in the commands of a message by the path of the file, quoted for a shell.
+pub(super) fn with_path(message: &str, path: &str) -> String {
+    match path {
+        // There is no file to name.
+        "-" | "standard input" => message.to_owned(),
+        _ => message.replace(" FILE", &format!(" {}", quoted(path))),
+    }
+}
+
+/// Quotes a word for a shell where it needs that.
+pub(super) fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._+-@%:,".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
 pub(super) const ANALYZE: &str = "cardiograph analyze -";
 
 /// Returns the problem of a time below 0: a counter of 32 bits with a sign, or a clock that began below 0.

@@ -3,12 +3,29 @@
 use super::columns::{Unit, is_foreign_unit, unit_named, unquoted};
 
 /// Words for the duration of a write.
-const LATENCY_WORDS: &[&str] = &["latency", "duration", "dur", "took"];
+const LATENCY_WORDS: &[&str] = &[
+    "latency",
+    "duration",
+    "dur",
+    "took",
+    "latenz",
+    "dauer",
+    "schreibdauer",
+    "schreibzeit",
+    "latence",
+    "dur\u{e9}e",
+    "duree",
+    "latencia",
+    "duraci\u{f3}n",
+    "latenza",
+    "durata",
+];
 
 /// Names of latencies that consist of words with other meanings.
 const LATENCY_NAMES: &[&[&str]] = &[
     &["write"],
     &["write", "time"],
+    &["t", "write"],
     &["response", "time"],
     &["service", "time"],
     &["time", "taken"],
@@ -16,11 +33,31 @@ const LATENCY_NAMES: &[&[&str]] = &[
 
 /// Words for statistics: a column that has one of them is not the latency of single writes.
 const STATISTIC_WORDS: &[&str] = &[
-    "min", "max", "avg", "mean", "median", "p50", "p90", "p95", "p99", "stddev", "worst",
+    "min", "max", "avg", "average", "mean", "median", "p50", "p90", "p95", "p99", "std", "stdev",
+    "stddev", "worst", "peak", "jitter", "rolling", "moving", "smoothed", "filtered", "ewma",
+    "ema",
 ];
 
-const START_WORDS: &[&str] = &["start", "begin", "before", "t0"];
-const END_WORDS: &[&str] = &["end", "stop", "finish", "after", "t1"];
+const START_WORDS: &[&str] = &[
+    "start",
+    "begin",
+    "before",
+    "t0",
+    "submit",
+    "submitted",
+    "issue",
+    "issued",
+];
+const END_WORDS: &[&str] = &[
+    "end",
+    "stop",
+    "finish",
+    "after",
+    "t1",
+    "complete",
+    "completed",
+    "done",
+];
 
 /// Words next to a start or an end that do not change its meaning.
 const TIME_FILLERS: &[&str] = &["t", "time", "timestamp", "ts", "write", "at"];
@@ -80,10 +117,10 @@ const LATENCY_FILLERS: &[&str] = &[
     "mmc",
     "emmc",
     "usb",
-    "log",
     "data",
     "call",
     "append",
+    "t",
     "measured",
     "read",
     "reads",

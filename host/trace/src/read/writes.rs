@@ -91,9 +91,12 @@ fn notes_of_columns(header: &Header) -> Vec<String> {
     if header.is_doubtful {
         let at = header.duration.times().index + 1;
         let rename = awk(header.separator, &format!("NR == 1 {{ ${at} = \"x\" }} 1"));
+        let otherwise = match header.time {
+            Some(_) => format!("and the file a recording, run {rename}"),
+            None => "these figures are not those of writes".to_owned(),
+        };
         notes.push(format!(
-            "The column \"{name}\" is read as the latency of writes; if it is something else, and the file a recording, \
-             run {rename}."
+            "The column \"{name}\" is read as the latency of writes; if it is something else, {otherwise}."
         ));
     }
     notes

@@ -28,6 +28,25 @@ impl fmt::Display for Problem {
                 "fewer than two samples, so there is no interval between samples; record for longer"
             ),
             Problem::Unknown => write!(f, "{UNKNOWN_FORMAT}"),
+            Problem::UnknownTable { columns, time, latency } => {
+                write!(f, "unknown format, with the columns {columns}; ")?;
+                match (time, latency) {
+                    (Some(time), None) => write!(
+                        f,
+                        "name the column of the times of samples, as in cardiograph analyze FILE --time-column {time}"
+                    ),
+                    (Some(time), Some(latency)) => write!(
+                        f,
+                        "name the column of the times of samples, as in cardiograph analyze FILE --time-column {time}; \
+                         for writes, name that of their latencies, too: --latency-column {latency}"
+                    ),
+                    (None, _) => write!(
+                        f,
+                        "name the column of the latencies of writes, as in cardiograph analyze FILE --latency-column {}",
+                        latency.as_deref().unwrap_or("1")
+                    ),
+                }
+            }
             Problem::NotText => write!(f, "neither text nor Parquet; {UNKNOWN_FORMAT}"),
             Problem::Encoding { name } => write!(
                 f,

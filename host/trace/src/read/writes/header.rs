@@ -146,7 +146,7 @@ impl Header {
                 false => OperationKind::Write,
             },
             others: others.iter().map(|index| shown(texts[*index])).collect(),
-            is_doubtful: is_latency && !by_user && time.is_some() && is_doubtful(texts[own]),
+            is_doubtful: is_latency && !by_user && is_doubtful(texts[own]),
             time: time.filter(|index| *index != own).map(times),
             bytes: roles.iter().enumerate().find_map(lengths),
             direction: find(Role::Direction),

@@ -95,6 +95,11 @@ fn own_unit(
         .in_file());
     }
     if let Some(unit) = own.unit.or(options.time_unit) {
+        if !is_end && own.unit.is_some() {
+            let numbers = column(header, head, own);
+            let note = guess::note_of_magnitude(&own.name, unit, &numbers);
+            about.notes.extend(note);
+        }
         return Ok(unit);
     }
     if let Some(unit) = of_start.filter(|_| is_end) {

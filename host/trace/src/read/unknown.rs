@@ -1,0 +1,76 @@
+//! Tables whose columns have names that are not understood.
+
+use super::columns::{Top, cells, is_number, pointed, unquoted};
+use super::error::{Problem, shown};
+use super::recording::{SAMPLE_ROWS, is_note, rows_in};
+use super::remedy::quoted;
+
+/// Number of columns that a message names.
+const COLUMNS_MAX: usize = 8;
+
+struct Column {
+    /// The name for an option, quoted for a shell; the number if the column has no name.
+    name: String,
+    first: String,
+    is_number: bool,
+    rises: bool,
+}
+
+/// Returns the problem of a table with columns of numbers; `None` if the text is not a table.
+pub(super) fn table(head: &[u8]) -> Option<Problem> {
+    let mut rows = rows_in(head).filter(|row| !is_note(row));
+    let line = rows.next()?;
+    let mut below = rows.clone().peekable();
+    let top = Top {
+        line,
+        below: below.peek()?,
+    };
+    let names = top.names();
+    let is_named = !names.iter().any(|name| is_number(name));
+    let rows: Vec<Vec<&[u8]>> = below
+        .take(SAMPLE_ROWS)
+        .map(|row| cells(row, top.separator()).map(unquoted).collect())
+        .collect();
+    // The last row may be incomplete, because `head` is the beginning of a file.
+    let whole = &rows[..rows.len().max(2) - 1];
+    let is_table = whole.len() > 1 && whole.iter().all(|row| row.len() == names.len());
+    if !is_table {
+        return None;
+    }
+    let columns: Vec<Column> = (0..names.len())
+        .map(|index| {
+            let texts = || whole.iter().map(|row| row[index]);
+            let number = |text: &[u8]| str::from_utf8(&pointed(text)).ok()?.parse::<f64>().ok();
+            let numbers: Vec<f64> = texts().filter_map(number).collect();
+            Column {
+                name: match is_named && names[index].iter().all(|byte| !byte.is_ascii_control()) {
+                    true => quoted(&String::from_utf8_lossy(names[index])),
+                    false => (index + 1).to_string(),
+                },
+                first: shown(whole[0][index]),
+                is_number: texts().all(is_number),
+                rises: numbers.len() == whole.len()
+                    && numbers.windows(2).all(|pair| pair[0] <= pair[1])
+                    && numbers.first() < numbers.last(),
+            }
+        })
+        .collect();
+    let mut numeric = columns.iter().filter(|column| column.is_number);
+    let time = numeric.clone().find(|column| column.rises);
+    let latency = numeric.find(|column| !column.rises);
+    if time.is_none() && latency.is_none() {
+        return None;
+    }
+    let mut shown = columns
+        .iter()
+        .map(|column| format!("{} ({})", column.name, column.first));
+    let mut list: Vec<String> = shown.by_ref().take(COLUMNS_MAX).collect();
+    if shown.next().is_some() {
+        list.push("others".to_owned());
+    }
+    Some(Problem::UnknownTable {
+        columns: list.join(", "),
+        time: time.map(|column| column.name.clone()),
+        latency: latency.map(|column| column.name.clone()),
+    })
+}
