@@ -801,3 +801,66 @@ fn latencies_are_taken_from_rows_with_the_same_words() {
         "{message}"
     );
 }
+
+#[test]
+fn tables_that_may_not_be_single_writes_are_doubted() {
+    let read = |text: &str| {
+        let loaded = read_from("a.csv", text.as_bytes(), &ReadOptions::default());
+        loaded.map_err(|why| why.to_string())
+    };
+    for (text, note) in [
+        (
+            "latency_us,size\n840,25\n870,20\n790,19\n912,4\n85012,1\n",
+            "fall, as counts in a histogram do",
+        ),
+        (
+            "latency_us,0\n840,25\n870,20\n790,19\n912,4\n85012,1\n",
+            "column \"0\" fall, as counts",
+        ),
+        (
+            "bytes,latency_us\n512,970\n1024,1000\n2048,1030\n4096,1010\n",
+            "Each row has another length",
+        ),
+        (
+            "n,latency_us\n0,942\n1,1896\n2,2750\n3,3555\n",
+            "as in running totals",
+        ),
+        (
+            "micros,dt\n0,940\n2672,952\n5500,852\n",
+            "--latency-column dt",
+        ),
+        (
+            "time_us,busy_us\n0,940\n2672,952\n5500,852\n",
+            "--latency-column busy_us",
+        ),
+        (
+            "time_ms,sensor\n0,A\n1,B\n10,A\n11,B\n20,A\n21,B\n30,A\n31,B\n",
+            "such as \"A\" and \"B\"; all rows count as samples",
+        ),
+        (
+            "time_ms,sensor\n0,A\n0,B\n10,A\n10,B\n20,A\n21,B\n",
+            "2 samples have the time of the sample before",
+        ),
+        (
+            "dur_us,event\n940,0\n952,1\n852,0\n941,1\n812,0\n800,1\n801,0\n850,1\n",
+            "several texts, such as \"0\" and \"1\"",
+        ),
+        ("latency_ms\n942\n954\n854\n", "which is unusual"),
+    ] {
+        let notes = notes(read(text));
+        assert!(notes.contains(note), "{text}: {notes}");
+    }
+    let latencies: Vec<String> = [812, 790, 85_012, 801, 811, 805, 799, 820, 803]
+        .map(|us| us.to_string())
+        .into();
+    let mean = 91_453 / 9;
+    let text = format!("latency_us\n{}\n{mean}\n", latencies.join("\n"));
+    assert!(
+        notes(read(&text)).contains("is the mean of all others"),
+        "{text}"
+    );
+    let refused = read("latency_us,count\n680,2\n690,3\n700,5\n710,6\n85012,7\n").err();
+    assert!(refused.is_some_and(|why| why.contains("only rise, as running totals do; run awk")));
+    let refused = read("percentile,latency_us\n50,855\n90,1000\n95,50000\n").err();
+    assert!(refused.is_some_and(|why| why.contains("a summary")));
+}

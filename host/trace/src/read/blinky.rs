@@ -2,7 +2,7 @@
 
 use super::ReadOptions;
 use super::columns::{Top, is_number};
-use super::doubt::{Order, Rise, SORTED, Totals, is_underflow, refuse_misread};
+use super::doubt::{Order, Rise, Totals, is_underflow, refuse_misread};
 use super::error::{Fault, Problem, shown};
 use super::guess::{self, Numbers};
 use super::lines::Lines;
@@ -85,17 +85,15 @@ pub(super) fn read<R: Read>(
     }
     refuse_misread(points)?;
     trace.about.notes.extend(totals.note());
-    match rise.order() {
-        Order::Usual => Ok(trace),
-        Order::Sorted => {
-            trace.about.notes.push(SORTED.to_owned());
-            Ok(trace)
-        }
+    let order = rise.order();
+    trace.about.notes.extend(order.note());
+    match order {
         Order::Total => Err(Problem::LastIsTotal.in_file()),
         Order::Rising => {
             let difference = awk(b' ', "{ print $1 - p; p = $1 }");
             Err(Problem::RisingList { difference }.in_file())
         }
+        _ => Ok(trace),
     }
 }
 

@@ -87,6 +87,10 @@ pub(super) enum Order {
     Sorted,
     /// The last row is the sum of all others.
     Total,
+    /// The last row is the mean of all others.
+    Mean,
+    /// Every row of a short table is above the one before.
+    Short,
 }
 
 impl Rise {
@@ -104,10 +108,20 @@ impl Rise {
     pub(super) fn order(&self) -> Order {
         // So many random latencies rise once in 3.6 million files.
         const ROWS_MIN: u64 = 10;
+        /// A table with fewer rows is a usual trace in any order.
+        const SHORT_MIN: u64 = 4;
+        /// A mean is rounded to this fraction of itself.
+        const MEAN_OFF: u64 = 5000;
         let is_constant = self.equal + 1 >= self.rows;
         let is_sum = self.last_ns == self.sum_ns && self.last_ns / 2 > self.max_ns;
+        let mean_ns = self.sum_ns / self.rows.saturating_sub(1).max(1);
+        let is_mean = self.last_ns.abs_diff(mean_ns) <= mean_ns / MEAN_OFF;
         if self.rows >= ROWS_MIN && is_sum {
             Order::Total
+        } else if self.rows >= ROWS_MIN && is_mean && !is_constant {
+            Order::Mean
+        } else if (SHORT_MIN..ROWS_MIN).contains(&self.rows) && self.falls + self.equal == 0 {
+            Order::Short
         } else if self.rows < ROWS_MIN || self.falls > 0 || is_constant {
             Order::Usual
         } else if self.equal == 0 {
@@ -118,8 +132,27 @@ impl Rise {
     }
 }
 
-/// The note about latencies that are sorted.
-pub(super) const SORTED: &str = "The latencies are sorted, so their order is not that of the writes: stalls, backlog and sustained rates do not hold.";
+impl Order {
+    /// Returns the note about a doubtful order.
+    pub(super) fn note(&self) -> Option<String> {
+        let note = match self {
+            Order::Sorted => {
+                "The latencies are sorted, so their order is not that of the writes: stalls, backlog and sustained rates \
+                 do not hold."
+            }
+            Order::Short => {
+                "Every latency is above the one before, as in running totals and tables of results; if they are that, \
+                 the figures are not those of single writes."
+            }
+            Order::Mean => {
+                "The last latency is the mean of all others; if it is a row of statistics, leave it out: sed '$d' FILE | \
+                 cardiograph analyze -."
+            }
+            Order::Usual | Order::Rising | Order::Total => return None,
+        };
+        Some(note.to_owned())
+    }
+}
 
 /// Returns the note about a clock that is coarse in comparison with the latencies.
 pub(super) fn note_of_resolution(trace: &Trace) -> Option<String> {
@@ -317,7 +350,12 @@ mod tests {
         let rising: Vec<u64> = (1..20).map(|n| n * n).collect();
         let sorted: Vec<u64> = (1..20).map(|n| n / 3).collect();
         assert!(matches!(order(&rising), Order::Rising));
-        assert!(matches!(order(&rising[..9]), Order::Usual));
+        assert!(matches!(order(&rising[..9]), Order::Short));
+        assert!(matches!(order(&rising[..3]), Order::Usual));
+        assert!(matches!(
+            order(&[5, 7, 6, 9, 8, 6, 5, 7, 10, 7]),
+            Order::Mean
+        ));
         assert!(matches!(order(&sorted), Order::Sorted));
         assert!(matches!(order(&[5; 20]), Order::Usual));
         let total = [5, 7, 6, 9, 8, 6, 5, 7, 6, 59];

@@ -112,6 +112,11 @@ pub(super) enum Problem {
         difference: String,
     },
     /// As [`Problem::Rising`], of a list without columns.
+    /// Counts of a histogram that only rise.
+    RisingCounts {
+        column: String,
+        difference: String,
+    },
     RisingList {
         difference: String,
     },

@@ -109,7 +109,7 @@ pub(super) fn of_latencies(what: &str, numbers: &Numbers) -> Result<Guess, Fault
 /// Returns a note if the latencies are unlikely ones of writes in the unit that their column names.
 pub(super) fn note_of_magnitude(name: &str, unit: Unit, numbers: &Numbers) -> Option<String> {
     let median_s = Numbers::median(numbers.values.clone())? * seconds(unit);
-    let is_usual = median_s <= 0.0 || (1e-5..=2.0).contains(&median_s);
+    let is_usual = median_s <= 0.0 || (1e-5..=0.25).contains(&median_s);
     (!is_usual).then(|| {
         format!(
             "The column \"{name}\" names the unit {}, so the median write takes {}, which is unusual; if the unit is \
@@ -192,7 +192,7 @@ fn decided(
     let fitting: Vec<Unit> = UNITS.into_iter().filter(|unit| fits(*unit)).collect();
     if let [unit] = fitting[..] {
         // The reader may have expected another one.
-        let others = [SECOND, MILLISECOND, MICROSECOND];
+        let others = [MILLISECOND, MICROSECOND, SECOND];
         let others = others.into_iter().filter(|other| *other != unit);
         let other: String = others
             .map(|other| format!(", {}", reading(other)))

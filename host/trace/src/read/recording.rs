@@ -10,8 +10,8 @@ use super::guess::{self, Guess, Numbers};
 use super::lines::{Line, Lines};
 use super::number::{Bad, Field};
 use super::numeral::{Numerals, Points};
-use super::remedy::of_negative;
-use super::role::role;
+use super::remedy::{of_negative, quoted};
+use super::role::{is_about_writes, recurring, role};
 use super::scale::Scale;
 use crate::trace::{About, Trace};
 use cardiograph_workload::{Operation, OperationKind};
@@ -39,6 +39,8 @@ pub(super) struct Header {
     /// Number of columns, without empty and `key=value` columns at the end.
     columns: usize,
     fields: usize,
+    /// Names of the columns, without those at the end that are empty or `key=value`.
+    names: Vec<Vec<u8>>,
 }
 
 impl Header {
@@ -82,6 +84,7 @@ impl Header {
             has_units: unit_below.is_some(),
             columns: columns - notes,
             fields: texts().count(),
+            names: texts().take(columns - notes).map(<[u8]>::to_vec).collect(),
         }))
     }
 
@@ -139,6 +142,27 @@ impl Header {
         (self.columns..=self.fields).contains(&found) && is_time
     }
 
+    /// Returns a note on a column whose few texts may tell apart sensors.
+    fn note_on_texts(&self, head: &[u8]) -> Option<String> {
+        let columns = self
+            .names
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| *index != self.column);
+        columns.into_iter().find_map(|(index, name)| {
+            let texts = self.sample(head).map(|row| {
+                let cell = cells(row, self.separator).nth(index);
+                cell.map(unquoted).unwrap_or_default()
+            });
+            let (one, other) = recurring(name, texts)?;
+            Some(format!(
+                "The column \"{}\" has several texts, such as \"{one}\" and \"{other}\"; all rows count as samples of one \
+                 series. If they are not, pass the rows with one text alone.",
+                shown(name)
+            ))
+        })
+    }
+
     fn text<'a>(&self, row: &'a [u8]) -> &'a [u8] {
         let cell = cells(row, self.separator).nth(self.column);
         cell.map(unquoted).unwrap_or_default()
@@ -188,11 +212,22 @@ pub(super) fn read<R: Read>(
 ) -> Result<Recording, Fault> {
     let guess = header.unit(lines.in_memory(), options);
     let (numerals, doubt) = header.numerals(lines.in_memory());
+    about.notes.extend(header.note_on_texts(lines.in_memory()));
     about.notes.push(
         "Each operation spans the interval between two samples; its length is that of the later \
          sample's line."
             .to_owned(),
     );
+    let mut others = header.names.iter().enumerate();
+    let of_writes = others.find(|(index, name)| *index != header.column && is_about_writes(name));
+    if let (Some((_, name)), None) = (of_writes, &options.time_column) {
+        let name = shown(name);
+        about.notes.push(format!(
+            "The file is read as a recording, of which only the times count; if the column \"{name}\" is the latency of \
+             writes, add --latency-column {}.",
+            quoted(&name)
+        ));
+    }
     if header.is_named {
         lines.next_row_but(is_note)?;
     } else if options.time_column.is_none() && !header.is_commented {
@@ -268,6 +303,7 @@ pub(super) fn read<R: Read>(
         return Err(Problem::Coarse { samples, times }.in_file());
     }
     trace.about.notes.extend(clock.note());
+    trace.about.notes.extend(jumps.note_of_equal());
     if scale == Scale::Calendar {
         trace.about.notes.extend(jumps.note());
     }
@@ -293,6 +329,17 @@ struct Jumps {
 }
 
 impl Jumps {
+    /// Returns a note about samples with the time of the sample before.
+    fn note_of_equal(&self) -> Option<String> {
+        (self.equal > 0).then(|| {
+            format!(
+                "{} samples have the time of the sample before; if several sensors share the file, pass the rows of one \
+                 alone.",
+                self.equal
+            )
+        })
+    }
+
     fn push(&mut self, step_ns: u64, line: u64) {
         const HOUR_NS: u64 = 3600 * 1_000_000_000;
         const MINUTE_NS: u64 = HOUR_NS / 60;

@@ -1,6 +1,7 @@
 //! Meaning of a column in a table of writes, by the words of its name.
 
-use super::columns::{Unit, is_foreign_unit, unit_named, unquoted};
+use super::columns::{Unit, is_foreign_unit, is_number, unit_named, unquoted};
+use super::error::shown;
 
 /// Words for the duration of a write.
 const LATENCY_WORDS: &[&str] = &[
@@ -184,6 +185,68 @@ pub(super) fn is_doubtful(cell: &[u8]) -> bool {
             || unit_named(word).is_some()
     };
     !words.iter().map(String::as_str).all(|word| is_known(&word))
+}
+
+/// Returns true for the name of a column that has a duration or a rate of writes, but is not named as a latency.
+pub(super) fn is_about_writes(cell: &[u8]) -> bool {
+    const WORDS: &[&str] = &[
+        "dt",
+        "dur",
+        "duration",
+        "elapsed",
+        "writes",
+        "iops",
+        "throughput",
+        "speed",
+        "bandwidth",
+        "kbps",
+        "mbps",
+    ];
+    let words = words_of(cell);
+    words.iter().any(|word| WORDS.contains(&word.as_str()))
+        || words.last().is_some_and(|word| unit_named(word).is_some())
+}
+
+/// Returns true for the name of a column of percentiles.
+pub(super) fn is_of_percentiles(cell: &[u8]) -> bool {
+    let is_known =
+        |word: &String| ["percentile", "percentiles", "quantile"].contains(&word.as_str());
+    words_of(cell).iter().any(is_known)
+}
+
+/// Returns two texts of a column with few texts that recur; `None` for any other column.
+pub(super) fn recurring<'a>(
+    name: &[u8],
+    texts: impl Iterator<Item = &'a [u8]>,
+) -> Option<(String, String)> {
+    const TEXTS_MAX: usize = 10;
+    let may_be_number = may_tell_apart(name);
+    let mut different: Vec<&[u8]> = Vec::new();
+    let mut count = 0;
+    for text in texts {
+        if is_number(text) && !may_be_number || text.is_empty() || different.len() > TEXTS_MAX {
+            return None;
+        }
+        if !different.contains(&text) {
+            different.push(text);
+        }
+        count += 1;
+    }
+    // Texts that do not recur are names or remarks.
+    let recur = different.len() >= 2 && count >= 4 * different.len();
+    recur.then(|| (shown(different[0]), shown(different[1])))
+}
+
+/// Returns true for the name of a column whose numbers may tell apart operations or devices.
+fn may_tell_apart(cell: &[u8]) -> bool {
+    const WORDS: &[&str] = &[
+        "event", "device", "card", "channel", "sensor", "status", "state",
+    ];
+    let is_known = |word: &String| {
+        let word = word.as_str();
+        WORDS.contains(&word) || DIRECTION_WORDS.contains(&word)
+    };
+    words_of(cell).iter().any(is_known)
 }
 
 /// Returns true if a name has a unit of time other than those of [`unit_named`]: ticks, or multiples of a unit.

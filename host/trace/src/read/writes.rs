@@ -5,10 +5,11 @@ mod direction;
 mod header;
 mod lengths;
 mod scales;
+mod shape;
 
 use super::ReadOptions;
 use super::columns::cells;
-use super::doubt::{Order, Rise, SORTED, Totals, is_underflow, refuse_misread};
+use super::doubt::{Order, Rise, Totals, is_underflow, refuse_misread};
 use super::error::{Fault, Problem, shown};
 use super::lines::{Line, Lines};
 use super::number::{Bad, Field, NUMBER_MAX};
@@ -40,6 +41,7 @@ pub(super) fn read<R: Read>(
         .extend(header.note_on_texts(scales::sample(&header, lines.in_memory())));
     about.notes.extend(lengths::note(&header, options));
     about.notes.extend(notes_of_columns(&header));
+    about.notes.extend(shape::note(&header, lines.in_memory()));
     let mut operations = header.operations(0, b"");
     if header.is_named
         && let Some(names) = lines.next_row_but(is_note)?
@@ -222,9 +224,9 @@ impl Reader {
         notes.extend(self.clock.note());
         notes.extend(totals.note());
         notes.extend(self.directions.finish(operations)?);
-        match self.rise.order() {
-            Order::Usual => {}
-            Order::Sorted => notes.push(SORTED.to_owned()),
+        let order = self.rise.order();
+        notes.extend(order.note());
+        match order {
             Order::Total => return Err(Problem::LastIsTotal.in_file()),
             Order::Rising => {
                 let times = self.header.duration.times();
@@ -236,6 +238,7 @@ impl Reader {
                 }
                 .in_file());
             }
+            _ => {}
         }
         Ok(trace)
     }

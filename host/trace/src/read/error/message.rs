@@ -124,6 +124,10 @@ impl fmt::Display for Problem {
                 "every \"{column}\" is above the one before, as in running totals and histograms; for running totals, \
                  run {difference}, and for a histogram, name its column of counts \"count\""
             ),
+            Problem::RisingCounts { column, difference } => write!(
+                f,
+                "the counts in column \"{column}\" only rise, as running totals do; run {difference}"
+            ),
             Problem::RisingList { difference } => write!(
                 f,
                 "every number is above the one before; if these are times of samples, add --time-column 1, and if they \

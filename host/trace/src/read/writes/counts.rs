@@ -37,6 +37,12 @@ impl Header {
         let name = || shown(self.names.get(index).map_or(&[][..], Vec::as_slice));
         match self.counts(head, index) {
             Counts::OfRows => Ok(false),
+            Counts::OfWrites if self.are_cumulative(head, index) => {
+                let (at, rows) = (index + 1, self.rows_above());
+                let program = format!("NR > {rows} {{ t = ${at}; ${at} -= p; p = t }} 1");
+                let (column, difference) = (name(), awk(self.separator, &program));
+                Err(Problem::RisingCounts { column, difference }.in_file())
+            }
             Counts::OfWrites => Ok(true),
             Counts::Shares if self.bins_rise(head) => {
                 let at = index + 1;
@@ -79,6 +85,15 @@ impl Header {
         } else {
             Counts::Unknown
         }
+    }
+
+    /// Returns true if no count is below the one before, as in running totals.
+    fn are_cumulative(&self, head: &[u8], index: usize) -> bool {
+        const BINS_MIN: usize = 5;
+        let counts = scales::sample(self, head).filter_map(|row| whole(self.text(row, index)).ok());
+        let counts: Vec<u64> = counts.collect();
+        let rises = counts.windows(2).all(|pair| pair[0] <= pair[1]);
+        counts.len() >= BINS_MIN && counts.first() < counts.last() && rises && self.bins_rise(head)
     }
 
     /// Returns true if each latency is above the one before, as the bins of a histogram are.

@@ -4,7 +4,10 @@ use super::direction::Column;
 use crate::read::columns::{Top, cells, is_number, named_by_user, time_column, unit_in, unquoted};
 use crate::read::error::{Fault, Problem, shown};
 use crate::read::operation::{Named, operation_named};
-use crate::read::role::{Role, has_foreign_unit, is_about_bytes, is_doubtful, is_of_reads, role};
+use crate::read::role::{
+    Role, has_foreign_unit, is_about_bytes, is_doubtful, is_of_percentiles, is_of_reads, recurring,
+    role,
+};
 use crate::read::scale::Scale;
 use crate::read::{ReadOptions, columns::Unit};
 use cardiograph_workload::OperationKind;
@@ -91,6 +94,11 @@ impl Header {
             .filter(|index| roles[*index] == Role::Latency)
             .collect();
         let (start, end) = (find(Role::Start), find(Role::End));
+        let of_percentiles = texts.iter().find(|text| is_of_percentiles(text));
+        if let (None, Some(text)) = (&options.latency_column, of_percentiles) {
+            let column = shown(text);
+            return Err(Problem::Statistics { column }.in_file());
+        }
         let duration = match (&options.latency_column, &latencies[..], start, end) {
             (Some(wanted), ..) => Duration::Latency(times(named_by_user(&texts, wanted)?)),
             // The user wants the times of samples.
@@ -210,7 +218,6 @@ impl Header {
         &self,
         rows: impl Iterator<Item = &'a [u8]> + Clone,
     ) -> Option<String> {
-        const TEXTS_MAX: usize = 10;
         let used = [
             Some(self.duration.times().index),
             self.time.as_ref().map(|time| time.index),
@@ -219,31 +226,16 @@ impl Header {
         ];
         let columns = (0..self.fields).filter(|index| !used.contains(&Some(*index)));
         columns.into_iter().find_map(|index| {
-            let mut texts: Vec<&[u8]> = Vec::new();
-            let mut count = 0;
-            for row in rows.clone() {
-                let text = self.text(row, index);
-                if is_number(text) || text.is_empty() || texts.len() > TEXTS_MAX {
-                    return None;
-                }
-                if !texts.contains(&text) {
-                    texts.push(text);
-                }
-                count += 1;
-            }
-            // Texts that do not recur are names or remarks.
-            (texts.len() >= 2 && count >= 4 * texts.len()).then(|| {
-                let name = match self.is_named {
-                    true => shown(&self.names[index]),
-                    false => (index + 1).to_string(),
-                };
-                format!(
-                    "The column \"{name}\" has several texts, such as \"{}\" and \"{}\"; all rows count as writes of \
-                     one card. If they are not, pass the rows with one text alone.",
-                    shown(texts[0]),
-                    shown(texts[1])
-                )
-            })
+            let texts = rows.clone().map(|row| self.text(row, index));
+            let (one, other) = recurring(&self.names[index], texts)?;
+            let name = match self.is_named {
+                true => shown(&self.names[index]),
+                false => (index + 1).to_string(),
+            };
+            Some(format!(
+                "The column \"{name}\" has several texts, such as \"{one}\" and \"{other}\"; all rows count as writes of \
+                 one card. If they are not, pass the rows with one text alone."
+            ))
         })
     }
 
