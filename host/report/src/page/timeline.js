@@ -2,7 +2,7 @@
 // a recording over time.
 
 const DOTS = 3000; // up to this number, every point is drawn as a round dot
-const SAMPLE = 150000; // above it, at most this many points are counted into the picture
+const SAMPLE = 60000; // above it, at most this many points are counted into the picture
 
 class Timeline {
   constructor(run, words) {
