@@ -772,9 +772,21 @@ fn an_unknown_table_names_its_columns() {
     assert_eq!(
         found,
         "my card.csv: unknown format, with the columns 'tick count' (5), 'v(x)' (800); name the column of the times of \
-         samples, as in cardiograph analyze 'my card.csv' --time-column 'tick count'; for writes, name that of their \
+         samples, as in cardiograph analyze 'my card.csv' --time-column 'tick count' (and --time-unit us, if its name has no unit); for writes, name that of their \
          latencies, too: --latency-column 'v(x)'"
     );
+}
+
+#[test]
+fn of_several_times_in_a_row_none_is_chosen() {
+    for text in [
+        "12 ms: write 812 us\n15 ms: write 790 us\n",
+        "write 812 us, sync 9 us\nwrite 790 us, sync 8 us\n",
+    ] {
+        let refused = read_from("a.log", text.as_bytes(), &ReadOptions::default());
+        let refused = refused.err().unwrap().to_string();
+        assert!(refused.contains("unknown format"), "{refused}");
+    }
 }
 
 #[test]

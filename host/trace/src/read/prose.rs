@@ -134,7 +134,9 @@ fn among_words(line: &str, below: &str) -> Found {
     };
     let pattern = shape(line);
     // Rows of reads or of other messages have another shape.
-    (unit_of(line).is_some() && unit_of(below).is_some() && shape(below) == pattern).then(|| {
+    let is_one = pattern.matches(GROUP).count() == 1;
+    let has_unit = unit_of(line).is_some() && unit_of(below).is_some();
+    (is_one && has_unit && shape(below) == pattern).then(|| {
         (
             "latencies among words",
             format!("sed -nE 's/^{pattern}\\r?$/\\1/p' FILE | {ANALYZE} (rows with other words are left out)"),
@@ -142,9 +144,11 @@ fn among_words(line: &str, below: &str) -> Found {
     })
 }
 
+/// The number with a unit in the expression of [`shape`].
+const GROUP: &str = "([0-9.]+ [a-zA-Z]+)";
+
 /// Returns a regular expression for rows with the same words and other numbers; its group is the number with a unit.
 fn shape(line: &str) -> String {
-    const NUMBER: &str = "[0-9.]+";
     let mut words: Vec<&str> = line.split(' ').collect();
     let mut pattern = Vec::new();
     while !words.is_empty() {
@@ -153,7 +157,7 @@ fn shape(line: &str) -> String {
             && unit_named(words[1].trim_matches(|c: char| !c.is_alphanumeric())).is_some();
         if has_unit {
             let unit = words[1].trim_start_matches(char::is_alphanumeric);
-            pattern.push(format!("({NUMBER} [a-zA-Z]+){}", escaped(unit)));
+            pattern.push(format!("{GROUP}{}", escaped(unit)));
         } else {
             pattern.push(escaped(words[0]));
         }

@@ -33,16 +33,19 @@ impl fmt::Display for Problem {
                 match (time, latency) {
                     (Some(time), None) => write!(
                         f,
-                        "name the column of the times of samples, as in cardiograph analyze FILE --time-column {time}"
+                        "name the column of the times of samples, as in cardiograph analyze FILE --time-column {time} \
+                         (and --time-unit us, if its name has no unit)"
                     ),
                     (Some(time), Some(latency)) => write!(
                         f,
-                        "name the column of the times of samples, as in cardiograph analyze FILE --time-column {time}; \
-                         for writes, name that of their latencies, too: --latency-column {latency}"
+                        "name the column of the times of samples, as in cardiograph analyze FILE --time-column {time} \
+                         (and --time-unit us, if its name has no unit); for writes, name that of their latencies, too: \
+                         --latency-column {latency}"
                     ),
                     (None, _) => write!(
                         f,
-                        "name the column of the latencies of writes, as in cardiograph analyze FILE --latency-column {}",
+                        "name the column of the latencies of writes, as in cardiograph analyze FILE --latency-column {} (and \
+                         --time-unit us, if its name has no unit)",
                         latency.as_deref().unwrap_or("1")
                     ),
                 }
