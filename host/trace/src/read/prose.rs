@@ -11,7 +11,8 @@ pub(super) fn refuse(line: &[u8], below: &[u8]) -> Result<(), Fault> {
     let (Ok(line), Ok(below)) = (str::from_utf8(line), str::from_utf8(below)) else {
         return Ok(());
     };
-    let found = markdown(line, below)
+    let found = coloured(line)
+        .or_else(|| markdown(line, below))
         .or_else(|| json(line))
         .or_else(|| arrow(line, below))
         .or_else(|| assigned(line, below))
@@ -24,6 +25,13 @@ pub(super) fn refuse(line: &[u8], below: &[u8]) -> Result<(), Fault> {
 
 type Found = Option<(&'static str, String)>;
 
+/// Escape sequences of a terminal, such as those of ESP-IDF's log.
+fn coloured(line: &str) -> Found {
+    let command = format!("sed 's/\\x1b\\[[0-9;]*m//g' FILE | {ANALYZE}");
+    line.contains("\x1b[")
+        .then_some(("text with the colours of a terminal", command))
+}
+
 fn markdown(line: &str, below: &str) -> Found {
     let is_rule = |text: &str| text.starts_with('|') && text.chars().all(|c| "|-: ".contains(c));
     (line.starts_with('|') && is_rule(below)).then(|| {
@@ -32,8 +40,15 @@ fn markdown(line: &str, below: &str) -> Found {
     })
 }
 
-/// JSON: an array of numbers, or one object per line.
+/// JSON: an array of numbers or of objects, or one object per line.
 fn json(line: &str) -> Found {
+    if line.starts_with('[') && line[1..].trim_start().starts_with('{') {
+        let rows = "(.[0] | keys_unsorted) as $names | $names, (.[] | [.[$names[]]]) | @csv";
+        return Some((
+            "a JSON array of objects",
+            format!("jq -r '{rows}' FILE | {ANALYZE}"),
+        ));
+    }
     if line.starts_with('[') && !line.contains('{') {
         let inner = line[1..].trim_start_matches(['[', ' ']);
         let is_array = inner.starts_with(|c: char| c.is_ascii_digit() || c == '-');
