@@ -3,7 +3,7 @@
 //! ```text
 //!   socket ── Read + Write of embedded-io-async
 //!     │
-//!   Wire ──── receives heads, sends framed answers, ends slow connections       (wire.rs, timer.rs)
+//!   Wire ──── receives heads, sends framed responses, ends slow connections       (wire.rs, timer.rs)
 //!     ├── head ── httparse                                                      (head.rs)
 //!     ├── guard ─ length of the body, Host, origin, credentials                 (guard.rs)
 //!     ├── route ─ head ──> operation and path; a pure function                  (route.rs, path.rs)
@@ -28,7 +28,7 @@
 //! ever mistaken for a request. Then it checks the name by which the client knows the server, and the page that sent
 //! the request. Only then does the router look at method, path and arguments. An operation sends nothing until the
 //! storage has confirmed as much as it can, so that a failure up to then has its own status. A later failure interrupts
-//! the answer, which the client notices because it knows the length.
+//! the response, which the client notices because it knows the length.
 //!
 //! # Memory
 //!

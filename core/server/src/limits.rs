@@ -23,10 +23,10 @@ pub(crate) const IDLE_MS: u64 = 10_000;
 pub(crate) const SLOW_MS: u64 = 10_000;
 /// Bytes that a client must send or receive in this period: 1 KiB/s.
 pub(crate) const SLOW_BYTES_MIN: u64 = 10 * 1024;
-/// Delay before the answer to wrong credentials, in ms.
+/// Delay before the response to wrong credentials, in ms.
 pub(crate) const WRONG_CREDENTIALS_MS: u32 = 1_000;
 /// Bytes of an unread body that are read before the connection closes. A client that is still sending would
-/// otherwise lose the answer.
+/// otherwise lose the response.
 pub(crate) const DRAIN_BYTES_MAX: u64 = 64 * 1024;
 /// Maximum time for reading an unread body, in ms.
 pub(crate) const DRAIN_MS: u32 = 1_000;

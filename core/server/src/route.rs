@@ -79,9 +79,9 @@ pub enum Operation<'h> {
 pub struct Reading {
     /// The browser saves the file.
     pub is_download: bool,
-    /// The answer continues while the file grows.
+    /// The response continues while the file grows.
     pub follows: bool,
-    /// First byte of an answer that continues.
+    /// First byte of a response that continues.
     pub offset: u64,
     /// Rows of the recording instead of its bytes.
     pub slice: Option<Slice>,

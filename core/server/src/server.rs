@@ -126,7 +126,7 @@ impl<'a, S: Storage, I: Instrument, T: Timer> Server<'a, S, I, T> {
         }
     }
 
-    /// Answers one request, whose body begins in `tail[..ahead]`. Returns the range of bytes in `tail` that belong
+    /// Responds to one request, whose body begins in `tail[..ahead]`. Returns the range of bytes in `tail` that belong
     /// to the next request, or an error if the connection ends.
     async fn request<C: Read + Write>(
         &self,
@@ -145,8 +145,8 @@ impl<'a, S: Storage, I: Instrument, T: Timer> Server<'a, S, I, T> {
             }
         };
         let mut body = Body::new(&head, tail, ahead);
-        wire.answer_to(&head, &body);
-        match self.answer(wire, &head, &mut body).await {
+        wire.respond_to(&head, &body);
+        match self.respond(wire, &head, &mut body).await {
             Ok(()) => (),
             Err(Fault::Closed) => return Err(Closed),
             Err(Fault::Refused(refused)) => wire.refuse(&refused).await?,
@@ -160,7 +160,7 @@ impl<'a, S: Storage, I: Instrument, T: Timer> Server<'a, S, I, T> {
         Ok(body.rest())
     }
 
-    async fn answer<C: Read + Write>(
+    async fn respond<C: Read + Write>(
         &self,
         wire: &mut Wire<'_, C, T>,
         head: &Head<'_>,

@@ -75,7 +75,7 @@ impl Status {
 /// A request that is not carried out, and the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// Status of the answer.
+    /// Status of the response.
     pub status: Status,
     /// Sentence for the person who sent the request.
     pub reason: &'static str,
@@ -109,7 +109,7 @@ impl From<Error> for Refused {
     }
 }
 
-/// End of an operation before its answer was complete.
+/// End of an operation before its response was complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// The connection ended or was too slow.

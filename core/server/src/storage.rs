@@ -63,7 +63,8 @@ pub trait Storage {
     ///
     /// # Errors
     /// [`Error::IsDirectory`], [`Error::Changed`] if the file was replaced, removed, truncated or overwritten after
-    /// the lookup, so that no answer mixes two versions, [`Error::OtherCard`], [`Error::Busy`], or a failure of the card.
+    /// the lookup, so that no response mixes two versions, [`Error::OtherCard`], [`Error::Busy`], or a failure of the
+    /// card.
     async fn read<'a>(
         &'a self,
         file: &Self::File,

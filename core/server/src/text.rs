@@ -1,4 +1,4 @@
-//! Text in answers: escapes and dates.
+//! Text in responses: escapes and dates.
 
 use core::fmt::{self, Display, Formatter};
 

@@ -1,4 +1,4 @@
-//! A connection: heads and bodies in, framed answers out, with a limit for slow clients.
+//! A connection: heads and bodies in, framed responses out, with a limit for slow clients.
 
 use crate::ROW_BYTES_MAX;
 use crate::body::Body;
@@ -28,20 +28,20 @@ const LAST_CHUNK: &[u8; 5] = b"0\r\n\r\n";
 enum Framing {
     /// Bytes are sent as they are.
     Plain,
-    /// Bytes become a chunk, whose size is at this offset; the head of the answer may be ahead of it.
+    /// Bytes become a chunk, whose size is at this offset; the head of the response may be ahead of it.
     Chunked { at: usize },
-    /// Bytes are dropped: the answer to HEAD.
+    /// Bytes are dropped: the response to HEAD.
     Silent,
 }
 
-/// Length of an answer's body.
+/// Length of a response's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Length {
     /// Known beforehand.
     Known(u64),
     /// Known at its end.
     Unknown,
-    /// An answer that never has a body, such as 304.
+    /// A response that never has a body, such as 304.
     None,
 }
 
@@ -49,21 +49,21 @@ pub(crate) enum Length {
 pub(crate) struct Wire<'c, C, T> {
     socket: &'c mut C,
     pub(crate) timer: &'c T,
-    /// Buffer for generated text; before the answer, operations use it for the request's body.
+    /// Buffer for generated text; before the response, operations use it for the request's body.
     pub(crate) out: &'c mut [u8; OUT_BYTES],
     /// Bytes of the buffer in use, with the room for a chunk's size.
     len: usize,
     framing: Framing,
     counters: &'c Counters,
     pace: Pace,
-    /// The answer to HTTP/1.0 cannot be chunked.
+    /// The response to HTTP/1.0 cannot be chunked.
     minor: u8,
     is_head: bool,
-    /// The connection ends with this answer.
+    /// The connection ends with this response.
     pub(crate) closes: bool,
     /// Value of `closes` once the body has been read.
     closes_after_body: bool,
-    /// A part of the answer was sent: no other answer is possible.
+    /// A part of the response was sent: no other response is possible.
     has_sent: bool,
 }
 
@@ -125,9 +125,9 @@ impl<'c, C: Read + Write, T: Timer> Wire<'c, C, T> {
         }
     }
 
-    /// Takes the properties of the answer from the request. An answer that is sent before the body was read ends
+    /// Takes the properties of the response from the request. A response that is sent before the body was read ends
     /// the connection.
-    pub(crate) fn answer_to(&mut self, head: &Head, body: &Body) {
+    pub(crate) fn respond_to(&mut self, head: &Head, body: &Body) {
         self.minor = head.minor;
         self.is_head = head.method == head::Method::Head;
         self.closes_after_body = head.closes;
@@ -139,18 +139,18 @@ impl<'c, C: Read + Write, T: Timer> Wire<'c, C, T> {
         self.closes = self.closes_after_body;
     }
 
-    /// Returns true if the body of the answer is not sent.
+    /// Returns true if the body of the response is not sent.
     pub(crate) fn is_head(&self) -> bool {
         self.is_head
     }
 
-    /// Returns true if the client does not support chunks, so that an answer of unknown length ends the
+    /// Returns true if the client does not support chunks, so that a response of unknown length ends the
     /// connection.
     pub(crate) fn is_old(&self) -> bool {
         self.minor == 0
     }
 
-    /// Begins an answer in JSON of unknown length.
+    /// Begins a response in JSON of unknown length.
     pub(crate) async fn start_json(&mut self) -> Result<(), Closed> {
         self.closes |= self.is_old();
         self.start(Status::Ok).await?;
@@ -229,7 +229,7 @@ impl<'c, C: Read + Write, T: Timer> Wire<'c, C, T> {
         }
     }
 
-    /// Begins an answer: status line and the fields that all answers have.
+    /// Begins a response: status line and the fields that all responses have.
     pub(crate) async fn start(&mut self, status: Status) -> Result<(), Closed> {
         (self.len, self.framing) = (0, Framing::Plain);
         let (code, phrase) = (status.code(), status.phrase());
@@ -244,7 +244,7 @@ impl<'c, C: Read + Write, T: Timer> Wire<'c, C, T> {
         }
     }
 
-    /// Ends the head of an answer.
+    /// Ends the head of a response.
     pub(crate) async fn body(&mut self, length: Length) -> Result<(), Closed> {
         match length {
             Length::Known(bytes) => {
@@ -272,7 +272,7 @@ impl<'c, C: Read + Write, T: Timer> Wire<'c, C, T> {
         Ok(())
     }
 
-    /// Adds formatted text to the answer; it has to fit into the buffer.
+    /// Adds formatted text to the response; it has to fit into the buffer.
     pub(crate) async fn text(&mut self, text: fmt::Arguments<'_>) -> Result<(), Closed> {
         if self.try_text(text).is_err() {
             self.flush().await?;
@@ -292,7 +292,7 @@ impl<'c, C: Read + Write, T: Timer> Wire<'c, C, T> {
         Ok(())
     }
 
-    /// Adds bytes to the answer.
+    /// Adds bytes to the response.
     pub(crate) async fn bytes(&mut self, mut bytes: &[u8]) -> Result<(), Closed> {
         while !bytes.is_empty() && self.framing != Framing::Silent {
             let room = self.end() - self.len;
@@ -491,7 +491,7 @@ impl<'c, C: Read + Write, T: Timer> Wire<'c, C, T> {
         result
     }
 
-    /// Ends an answer.
+    /// Ends a response.
     pub(crate) async fn finish(&mut self) -> Result<(), Closed> {
         match self.framing {
             Framing::Chunked { .. } => self.end_chunk(LAST_CHUNK).await?,
@@ -512,7 +512,7 @@ impl<'c, C: Read + Write, T: Timer> Wire<'c, C, T> {
         self.socket.flush().await.map_err(|_| Closed)
     }
 
-    /// Answers with a short text, or ends the connection if a part of another answer was sent.
+    /// Responds with a short text, or ends the connection if a part of another response was sent.
     pub(crate) async fn refuse(&mut self, refused: &Refused) -> Result<(), Closed> {
         if self.has_sent {
             return Err(Closed);
@@ -538,7 +538,7 @@ impl<'c, C: Read + Write, T: Timer> Wire<'c, C, T> {
         self.short(refused.reason).await
     }
 
-    /// Ends an answer with one line of text.
+    /// Ends a response with one line of text.
     pub(crate) async fn short(&mut self, line: &str) -> Result<(), Closed> {
         self.text(format_args!("Content-Type: text/plain; charset=utf-8\r\n"))
             .await?;
@@ -548,7 +548,7 @@ impl<'c, C: Read + Write, T: Timer> Wire<'c, C, T> {
         self.finish().await
     }
 
-    /// Reads and drops bytes for a moment, so that a client that is still sending receives its answer.
+    /// Reads and drops bytes for a moment, so that a client that is still sending receives its response.
     pub(crate) async fn drain(&mut self, bytes_max: u64, ms: u32) {
         let (start_ms, mut bytes) = (self.timer.now_ms(), 0);
         while bytes < bytes_max {

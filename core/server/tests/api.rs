@@ -1,10 +1,10 @@
-//! The tables of docs/api.md: every request has the answer that the document states, and every operation occurs.
+//! The tables of docs/api.md: every request has the response that the document states, and every operation occurs.
 
 mod memory;
 
 use cardiograph_server::*;
 use memory::Memory;
-use memory::client::{CONFIG, answers};
+use memory::client::{CONFIG, responses};
 use memory::recorder::Recorder;
 use memory::socket::{Clock, End, Socket};
 use std::collections::BTreeSet;
@@ -81,9 +81,9 @@ fn every_request_has_the_stated_answer() {
         let server = Server::new(&memory, &recorder, &clock, CONFIG);
         clock.run(server.serve(&mut socket, &mut Buffers::new()));
         let method = row.request.split(' ').next().unwrap();
-        let answer = answers(&sent.take(), &[method]).remove(0);
-        let text = String::from_utf8_lossy(&answer.body);
-        assert_eq!(answer.status, row.status, "{}\n{text}", row.request);
+        let response = responses(&sent.take(), &[method]).remove(0);
+        let text = String::from_utf8_lossy(&response.body);
+        assert_eq!(response.status, row.status, "{}\n{text}", row.request);
     }
 }
 

@@ -3,7 +3,7 @@
 mod memory;
 
 use cardiograph_server::Day;
-use memory::client::{Answer, get, request};
+use memory::client::{Response, get, request};
 use memory::{Memory, Node};
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -64,11 +64,11 @@ fn unpack(archive: &[u8]) -> Vec<(String, Vec<u8>)> {
     members
 }
 
-fn checked(answer: &Answer) -> Vec<(String, Vec<u8>)> {
-    assert_eq!((answer.status, answer.is_whole), (200, true));
-    assert_eq!(answer.field("Content-Type"), Some("application/x-tar"));
-    assert_eq!(answer.body.len() % 512, 0);
-    unpack(&answer.body)
+fn checked(response: &Response) -> Vec<(String, Vec<u8>)> {
+    assert_eq!((response.status, response.is_whole), (200, true));
+    assert_eq!(response.field("Content-Type"), Some("application/x-tar"));
+    assert_eq!(response.body.len() % 512, 0);
+    unpack(&response.body)
 }
 
 #[test]
@@ -144,9 +144,9 @@ fn an_archive_contains_every_file_or_is_refused() {
     for line in [format!("GET {path}"), format!("HEAD {path}")] {
         assert_eq!(request(&memory, &line, "").status, 409, "{line}");
     }
-    let answer = get(&memory, &path);
+    let response = get(&memory, &path);
     assert!(
-        answer
+        response
             .text()
             .contains("longer than 255 bytes: shorten its name")
     );
@@ -157,12 +157,12 @@ fn an_archive_contains_every_file_or_is_refused() {
     }
     assert_eq!(checked(&get(&memory, "/?tar")).len(), 8);
     memory.growing("/9.csv", b"a", 9);
-    let answer = get(&memory, "/?tar");
-    assert_eq!(answer.status, 409);
+    let response = get(&memory, "/?tar");
+    assert_eq!(response.status, 409);
     assert!(
-        answer.text().contains("one by one, or wait"),
+        response.text().contains("one by one, or wait"),
         "{}",
-        answer.text()
+        response.text()
     );
 }
 
@@ -178,8 +178,8 @@ fn an_archive_whose_members_change_is_interrupted() {
             true => *memory.when_listed.borrow_mut() = [None, Some(replacement)].into(),
             false => *memory.when_read.borrow_mut() = [replacement].into(),
         }
-        let answer = get(&memory, "/?tar=1");
-        assert_eq!((answer.status, answer.is_whole), (200, false));
+        let response = get(&memory, "/?tar=1");
+        assert_eq!((response.status, response.is_whole), (200, false));
         assert_eq!(memory.bytes("/b.csv").unwrap(), [b'c'; 2000]);
     }
 }

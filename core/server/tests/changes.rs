@@ -3,7 +3,7 @@
 mod memory;
 
 use cardiograph_server::{Config, Error};
-use memory::client::{CONFIG, answers, get, raw, request, send_body, send_bytes};
+use memory::client::{CONFIG, get, raw, request, responses, send_body, send_bytes};
 use memory::socket::End;
 use memory::{Memory, Node};
 
@@ -51,10 +51,10 @@ fn put_takes_chunks() {
         let (one, other) = whole.split_at(split);
         let segments = vec![one.into(), other.into()];
         let sent = raw(&memory, CONFIG, segments, End::Close);
-        let answers = answers(&sent, &[]);
-        assert_eq!(answers.len(), 2, "split at {split}");
-        assert!(matches!(answers[0].status, 201 | 204));
-        assert_eq!(answers[1].text(), "hello world");
+        let responses = responses(&sent, &[]);
+        assert_eq!(responses.len(), 2, "split at {split}");
+        assert!(matches!(responses[0].status, 201 | 204));
+        assert_eq!(responses[1].text(), "hello world");
     }
 }
 
@@ -73,9 +73,9 @@ fn damaged_chunks_are_refused() {
         let request = format!(
             "PUT /d/old.csv HTTP/1.1\r\nHost: 10.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n{body}"
         );
-        let answer = send_bytes(&memory, request.as_bytes());
-        assert_eq!(answer.status, 400, "{body:?}");
-        assert_eq!(answer.field("Connection"), Some("close"));
+        let response = send_bytes(&memory, request.as_bytes());
+        assert_eq!(response.status, 400, "{body:?}");
+        assert_eq!(response.field("Connection"), Some("close"));
     }
     assert_eq!(memory.bytes("/d/old.csv").unwrap(), b"old");
 }
@@ -162,8 +162,8 @@ fn a_form_with_files_of_any_length() {
                 b"2",
             ),
         ]);
-        let answer = send_body(&memory, "POST /edit", FORM, &body);
-        assert_eq!(answer.status, 201, "{bytes}: {}", answer.text());
+        let response = send_body(&memory, "POST /edit", FORM, &body);
+        assert_eq!(response.status, 201, "{bytes}: {}", response.text());
         assert_eq!(memory.bytes("/d/a;b.csv").unwrap(), contents);
         assert_eq!(memory.bytes("/second.csv").unwrap(), b"2");
         assert_eq!(memory.uploads.get(), 0);
@@ -178,8 +178,11 @@ fn a_browser_returns_to_the_folder() {
         b"1",
     )]);
     let fields = format!("{FORM}Origin: http://192.168.4.1\r\n");
-    let answer = send_body(&memory, "POST /edit?dir=/d", &fields, &body);
-    assert_eq!((answer.status, answer.field("Location")), (303, Some("/d")));
+    let response = send_body(&memory, "POST /edit?dir=/d", &fields, &body);
+    assert_eq!(
+        (response.status, response.field("Location")),
+        (303, Some("/d"))
+    );
     assert_eq!(memory.bytes("/d/b.csv").unwrap(), b"1");
 }
 
@@ -189,8 +192,8 @@ fn damaged_forms_leave_the_old_file() {
     let head = "Content-Disposition: form-data; name=\"data\"; filename=\"/d/old.csv\"";
     let whole = form(&[(head, b"new contents")]);
     for end in 0..whole.len() - 4 {
-        let answer = send_body(&memory, "POST /edit", FORM, &whole[..end]);
-        assert_eq!(answer.status, 400, "{end}");
+        let response = send_body(&memory, "POST /edit", FORM, &whole[..end]);
+        assert_eq!(response.status, 400, "{end}");
         assert_eq!(memory.bytes("/d/old.csv").unwrap(), b"old", "{end}");
     }
     let long = format!("{head}\r\nX: {}", "x".repeat(2000));
@@ -205,11 +208,11 @@ fn damaged_forms_leave_the_old_file() {
     assert_eq!(send_body(&memory, "POST /edit", "", &whole).status, 415);
     for name in ["/d/../x", "/d/.x", "/live", "d/x%41"] {
         let head = format!("Content-Disposition: form-data; name=\"data\"; filename=\"{name}\"");
-        let answer = send_body(&memory, "POST /edit", FORM, &form(&[(&head, b"1")]));
+        let response = send_body(&memory, "POST /edit", FORM, &form(&[(&head, b"1")]));
         assert!(
-            matches!(answer.status, 400 | 403),
+            matches!(response.status, 400 | 403),
             "{name}: {}",
-            answer.status
+            response.status
         );
     }
     assert_eq!(memory.uploads.get(), 0);
@@ -292,8 +295,8 @@ fn a_file_being_recorded_stays() {
     ] {
         assert_eq!(request(&memory, line, "").status, 423, "{line}");
     }
-    let answer = request(&memory, "MOVE /d/now.csv", "Destination: /d/x.csv\r\n");
-    assert_eq!(answer.status, 423);
+    let response = request(&memory, "MOVE /d/now.csv", "Destination: /d/x.csv\r\n");
+    assert_eq!(response.status, 423);
     assert_eq!(memory.paths(), ["/", "/d", "/d/now.csv", "/d/old.csv"]);
 }
 
@@ -348,7 +351,7 @@ fn a_read_only_server_changes_nothing() {
         );
         let sent = raw(&memory, config, vec![request.into()], End::Close);
         let methods = [line.split(' ').next().unwrap()];
-        assert_eq!(answers(&sent, &methods)[0].status, 403, "{line}");
+        assert_eq!(responses(&sent, &methods)[0].status, 403, "{line}");
     }
     assert_eq!(memory.paths(), ["/", "/d", "/d/old.csv"]);
 }

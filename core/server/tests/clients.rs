@@ -4,7 +4,7 @@ mod memory;
 
 use cardiograph_server::*;
 use memory::Memory;
-use memory::client::{CONFIG, answers};
+use memory::client::{CONFIG, responses};
 use memory::recorder::{Recorder, row_of};
 use memory::socket::{Clock, End, Socket, both};
 
@@ -31,7 +31,7 @@ fn overlapping_uploads() {
         server.serve(&mut fast, &mut other),
     ));
     for sent in [slow_sent, fast_sent] {
-        assert_eq!(answers(&sent.take(), &[])[0].status, 204);
+        assert_eq!(responses(&sent.take(), &[])[0].status, 204);
     }
     assert_eq!(memory.bytes("/a.csv").unwrap(), [b's'; 2000]);
     assert_eq!(memory.uploads.get(), 0);
@@ -61,8 +61,8 @@ fn two_clients_receive_every_sample() {
         server.serve(&mut other, &mut other_buffers),
     ));
     for sent in sent {
-        let answer = answers(&sent.take(), &[]).remove(0);
-        let rows = answer
+        let response = responses(&sent.take(), &[]).remove(0);
+        let rows = response
             .text()
             .lines()
             .filter_map(|line| line.strip_prefix("data: "));

@@ -4,7 +4,7 @@ mod memory;
 
 use cardiograph_server::{Buffers, NoInstrument, Server};
 use memory::Memory;
-use memory::client::{CONFIG, answers, get, request, send_body};
+use memory::client::{CONFIG, get, request, responses, send_body};
 use memory::socket::{Clock, End, Socket, both};
 
 fn with_file() -> Memory {
@@ -119,9 +119,9 @@ fn a_download_of_a_changed_file_is_refused() {
     let condition = format!("If-Match: {}\r\n", tag(&memory));
     assert_eq!(request(&memory, "GET /d/a.csv", &condition).status, 200);
     memory.file("/d/a.csv", b"new");
-    let answer = request(&memory, "GET /d/a.csv", &condition);
-    assert_eq!(answer.status, 412);
-    assert!(answer.text().contains("If-Match"), "{}", answer.text());
+    let response = request(&memory, "GET /d/a.csv", &condition);
+    assert_eq!(response.status, 412);
+    assert!(response.text().contains("If-Match"), "{}", response.text());
 }
 
 /// Two clients with the same condition send their files at the same time; only one may succeed.
@@ -150,7 +150,7 @@ fn one_of_two_overlapping_uploads_succeeds() {
             server.serve(&mut one, &mut first),
             server.serve(&mut other, &mut second),
         ));
-        let status = |sent: &[u8]| answers(sent, &["PUT"])[0].status;
+        let status = |sent: &[u8]| responses(sent, &["PUT"])[0].status;
         let statuses = [status(&of_one.take()), status(&of_other.take())];
         assert!(statuses[0] < 300 && statuses[1] == 412, "{statuses:?}");
         assert_eq!(memory.bytes(path).unwrap(), b"one");

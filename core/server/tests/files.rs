@@ -3,7 +3,7 @@
 mod memory;
 
 use memory::Memory;
-use memory::client::{CONFIG, answers, get, raw, request};
+use memory::client::{CONFIG, get, raw, request, responses};
 use memory::socket::End;
 
 fn numbers(bytes: usize) -> Vec<u8> {
@@ -15,23 +15,23 @@ fn a_file_arrives_whole() {
     let memory = Memory::default();
     let bytes = numbers(5000);
     memory.file("/a.bin", &bytes);
-    let answer = get(&memory, "/a.bin");
-    assert_eq!((answer.status, answer.is_whole), (200, true));
-    assert_eq!(answer.body, bytes);
-    assert_eq!(answer.field("Content-Length"), Some("5000"));
-    assert_eq!(answer.field("Accept-Ranges"), Some("bytes"));
+    let response = get(&memory, "/a.bin");
+    assert_eq!((response.status, response.is_whole), (200, true));
+    assert_eq!(response.body, bytes);
+    assert_eq!(response.field("Content-Length"), Some("5000"));
+    assert_eq!(response.field("Accept-Ranges"), Some("bytes"));
     assert_eq!(
-        answer.field("Content-Type"),
+        response.field("Content-Type"),
         Some("application/octet-stream")
     );
-    assert_eq!(answer.field("Content-Security-Policy"), Some("sandbox"));
-    assert_eq!(answer.field("X-Content-Type-Options"), Some("nosniff"));
+    assert_eq!(response.field("Content-Security-Policy"), Some("sandbox"));
+    assert_eq!(response.field("X-Content-Type-Options"), Some("nosniff"));
     assert_eq!(
-        answer.field("Last-Modified"),
+        response.field("Last-Modified"),
         Some("Sun, 09 Sep 2001 01:46:40 GMT")
     );
     let head = request(&memory, "HEAD /a.bin", "");
-    assert_eq!(head.fields, answer.fields);
+    assert_eq!(head.fields, response.fields);
     assert!(head.body.is_empty());
     assert_eq!(
         request(&memory, "HEAD /a.bin", "Range: bytes=1-2\r\n"),
@@ -48,10 +48,10 @@ fn a_list_has_the_fields_of_the_stock_server_and_more() {
     memory.file("/.hidden", b"1");
     memory.file("/x.PART", b"1");
     memory.file("/CARDIOGR.JNL", b"1");
-    let answer = get(&memory, "/list?dir=/");
-    assert_eq!(answer.status, 200);
+    let response = get(&memory, "/list?dir=/");
+    assert_eq!(response.status, 200);
     assert_eq!(
-        answer.text(),
+        response.text(),
         "[{\"type\":\"dir\",\"name\":\"LOG00000\"},\n\
          {\"type\":\"file\",\"name\":\"a \\\"b\\\".csv\",\"size\":5,\"time\":1000000000},\n\
          {\"type\":\"file\",\"name\":\"c.csv\",\"size\":1,\"time\":1000000000,\"growing\":true}]\n"
@@ -69,9 +69,9 @@ fn two_requests_on_one_connection() {
     memory.file("/b.txt", b"second");
     let requests = b"GET /a.txt HTTP/1.1\r\nHost: localhost\r\n\r\nGET /b.txt HTTP/1.1\r\nHost: localhost\r\n\r\n";
     let sent = raw(&memory, CONFIG, vec![requests.to_vec()], End::Close);
-    let answers = answers(&sent, &["GET", "GET"]);
-    assert_eq!(answers[0].body, b"first");
-    assert_eq!(answers[1].body, b"second");
+    let responses = responses(&sent, &["GET", "GET"]);
+    assert_eq!(responses[0].body, b"first");
+    assert_eq!(responses[1].body, b"second");
 }
 
 #[test]
@@ -80,9 +80,9 @@ fn ranges_and_tags() {
     memory.file("/a.bin", b"0123456789");
     let tag = get(&memory, "/a.bin").field("ETag").unwrap().to_string();
     let part = |fields: &str| {
-        let answer = request(&memory, "GET /a.bin", fields);
-        let range = answer.field("Content-Range").map(str::to_string);
-        (answer.status, range, answer.text().to_string())
+        let response = request(&memory, "GET /a.bin", fields);
+        let range = response.field("Content-Range").map(str::to_string);
+        (response.status, range, response.text().to_string())
     };
     let content = |text: &str| Some(text.to_string());
     assert_eq!(
@@ -155,14 +155,14 @@ fn a_file_is_followed_until_it_is_finished() {
         .growth
         .borrow_mut()
         .extend([b"3,4\n".to_vec(), vec![], vec![b'x'; 3000]]);
-    let answer = {
+    let response = {
         let bytes = b"GET /a.csv?follow=1 HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n".to_vec();
         let sent = raw(&memory, CONFIG, vec![bytes], End::Silence);
-        answers(&sent, &[]).remove(0)
+        responses(&sent, &[]).remove(0)
     };
-    assert!(answer.is_whole);
+    assert!(response.is_whole);
     assert_eq!(
-        answer.body,
+        response.body,
         [b"1,2\n3,4\n".as_slice(), &[b'x'; 3000]].concat()
     );
     assert_eq!(get(&memory, "/a.csv?follow=1&offset=3005").body, b"xxx");
@@ -312,10 +312,10 @@ fn the_longest_name() {
     let path = format!("/{}", "\u{e9}".repeat(127));
     memory.file(&path, b"contents");
     let encoded = format!("/{}", "%C3%A9".repeat(127));
-    let answer = get(&memory, &format!("{encoded}?download=1"));
-    assert_eq!((answer.status, answer.text()), (200, "contents"));
+    let response = get(&memory, &format!("{encoded}?download=1"));
+    assert_eq!((response.status, response.text()), (200, "contents"));
     assert!(
-        answer
+        response
             .field("Content-Disposition")
             .unwrap()
             .ends_with(&encoded[1..])

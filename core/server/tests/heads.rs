@@ -4,7 +4,7 @@ mod memory;
 
 use cardiograph_server::{Buffers, Config, NoInstrument, Server};
 use memory::Memory;
-use memory::client::{Answer, CONFIG, answers, raw, request};
+use memory::client::{CONFIG, Response, raw, request, responses};
 use memory::socket::{Clock, End, Socket};
 
 fn with_file() -> Memory {
@@ -13,10 +13,10 @@ fn with_file() -> Memory {
     memory
 }
 
-/// Sends bytes; returns all answers. The connection has to end.
-fn send_all(bytes: &[u8]) -> Vec<Answer> {
+/// Sends bytes; returns all responses. The connection has to end.
+fn send_all(bytes: &[u8]) -> Vec<Response> {
     let sent = raw(&with_file(), CONFIG, vec![bytes.to_vec()], End::Close);
-    answers(&sent, &[])
+    responses(&sent, &[])
 }
 
 #[test]
@@ -41,10 +41,10 @@ fn lengths_that_are_not_plain_are_refused_and_the_connection_closes() {
         let bytes = format!(
             "POST /edit HTTP/1.1\r\nHost: 10.0.0.1\r\n{fields}\r\n\r\nGET /a.txt HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n"
         );
-        let answers = send_all(bytes.as_bytes());
-        assert_eq!(answers.len(), 1, "{fields:?}");
-        assert_eq!(answers[0].status, 400, "{fields:?}");
-        assert_eq!(answers[0].field("Connection"), Some("close"));
+        let responses = send_all(bytes.as_bytes());
+        assert_eq!(responses.len(), 1, "{fields:?}");
+        assert_eq!(responses[0].status, 400, "{fields:?}");
+        assert_eq!(responses[0].field("Connection"), Some("close"));
     }
 }
 
@@ -59,11 +59,11 @@ fn lengths_beyond_every_storage_are_too_large() {
         let bytes = format!(
             "PUT /b.txt HTTP/1.1\r\nHost: 10.0.0.1\r\nContent-Length: {length}\r\n\r\nGET /a.txt HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n"
         );
-        let answers = send_all(bytes.as_bytes());
-        assert_eq!(answers.len(), 1, "{length}");
-        assert_eq!(answers[0].status, 413, "{length}");
-        assert!(answers[0].text().contains("larger than the storage"));
-        assert_eq!(answers[0].field("Connection"), Some("close"));
+        let responses = send_all(bytes.as_bytes());
+        assert_eq!(responses.len(), 1, "{length}");
+        assert_eq!(responses[0].status, 413, "{length}");
+        assert!(responses[0].text().contains("larger than the storage"));
+        assert_eq!(responses[0].field("Connection"), Some("close"));
     }
 }
 
@@ -77,7 +77,7 @@ fn no_byte_of_a_body_becomes_a_request() {
         );
         let memory = with_file();
         let sent = raw(&memory, CONFIG, vec![bytes.into()], End::Close);
-        assert_eq!(answers(&sent, &[]).len(), 1, "{line}");
+        assert_eq!(responses(&sent, &[]).len(), 1, "{line}");
         assert!(memory.node("/a.txt").is_some(), "{line}");
     }
 }
@@ -102,8 +102,8 @@ fn heads_that_are_not_http_are_refused() {
         ("POST /a.txt HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n", 405),
         ("GET /clock HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n", 405),
     ] {
-        let answers = send_all(bytes.as_bytes());
-        assert_eq!(answers[0].status, status, "{bytes:?}");
+        let responses = send_all(bytes.as_bytes());
+        assert_eq!(responses[0].status, status, "{bytes:?}");
     }
 }
 
@@ -141,10 +141,10 @@ fn slow_heads_and_idle_connections_end() {
     let head = b"GET /a.txt HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n";
     let drops: Vec<Vec<u8>> = head.iter().map(|byte| vec![*byte]).collect();
     let (sent, now_ms) = run(drops.clone(), 500);
-    assert_eq!(answers(&sent, &[])[0].status, 408);
+    assert_eq!(responses(&sent, &[])[0].status, 408);
     assert!((5_000..7_000).contains(&now_ms), "{now_ms}");
     let (sent, now_ms) = run(drops, 50);
-    assert_eq!(answers(&sent, &[])[0].body, b"contents");
+    assert_eq!(responses(&sent, &[])[0].body, b"contents");
     // The connection stays open for the next request.
     assert!((11_500..12_500).contains(&now_ms), "{now_ms}");
 }
@@ -269,9 +269,9 @@ fn pages_of_other_sites_are_refused() {
             403,
         ),
     ] {
-        let answer = request(&memory, line, fields);
-        assert_eq!(answer.status, status, "{line} {fields:?}");
-        let has_cors = answer
+        let response = request(&memory, line, fields);
+        assert_eq!(response.status, status, "{line} {fields:?}");
+        let has_cors = response
             .fields
             .iter()
             .any(|(name, _)| name.starts_with("Access-Control"));
@@ -298,9 +298,9 @@ fn credentials_are_needed_everywhere() {
     ] {
         let bytes = format!("GET /a.txt HTTP/1.1\r\nHost: 10.0.0.1\r\n{fields}\r\n");
         let sent = raw(&memory, config, vec![bytes.into()], End::Close);
-        let answer = &answers(&sent, &[])[0];
-        assert_eq!(answer.status, status, "{fields:?}");
-        assert_eq!(answer.field("WWW-Authenticate").is_some(), status == 401);
+        let response = &responses(&sent, &[])[0];
+        assert_eq!(response.status, status, "{fields:?}");
+        assert_eq!(response.field("WWW-Authenticate").is_some(), status == 401);
     }
 }
 
@@ -360,11 +360,11 @@ fn old_clients_get_answers_without_chunks() {
     let memory = with_file();
     let bytes = b"GET /list?dir=/ HTTP/1.0\r\n\r\n".to_vec();
     let sent = raw(&memory, CONFIG, vec![bytes], End::Silence);
-    let answer = &answers(&sent, &[])[0];
-    assert_eq!(answer.field("Transfer-Encoding"), None);
-    assert_eq!(answer.field("Connection"), Some("close"));
-    assert!(answer.text().starts_with("[{"));
+    let response = &responses(&sent, &[])[0];
+    assert_eq!(response.field("Transfer-Encoding"), None);
+    assert_eq!(response.field("Connection"), Some("close"));
+    assert!(response.text().starts_with("[{"));
     let bytes = b"GET /a.txt HTTP/1.0\r\nConnection: keep-alive\r\n\r\n".to_vec();
     let sent = raw(&memory, CONFIG, vec![bytes.clone(), bytes], End::Close);
-    assert_eq!(answers(&sent, &[]).len(), 2);
+    assert_eq!(responses(&sent, &[]).len(), 2);
 }

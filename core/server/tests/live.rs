@@ -4,19 +4,19 @@ mod memory;
 
 use cardiograph_server::*;
 use memory::Memory;
-use memory::client::{Answer, CONFIG, answers, get};
+use memory::client::{CONFIG, Response, get, responses};
 use memory::recorder::{Recorder, row_of};
 use memory::socket::{Clock, End, Socket};
 
 /// Sends a request to a server with this recorder. The client disappears after `sent_bytes_max`.
-fn ask(recorder: &Recorder, request: &str, sent_bytes_max: usize) -> Answer {
+fn ask(recorder: &Recorder, request: &str, sent_bytes_max: usize) -> Response {
     let (memory, clock) = (Memory::default(), Clock::default());
     let mut socket = Socket::new(&clock, [request.into()], End::Silence);
     socket.sent_bytes_max = sent_bytes_max;
     let sent = socket.sent.clone();
     let server = Server::new(&memory, recorder, &clock, CONFIG);
     clock.run(server.serve(&mut socket, &mut Buffers::new()));
-    answers(&sent.take(), &[]).remove(0)
+    responses(&sent.take(), &[]).remove(0)
 }
 
 fn line(line: &str) -> String {
@@ -54,14 +54,14 @@ fn every_sample_comes_once() {
         step: 17,
         ..Recorder::default()
     };
-    let answer = ask(&recorder, &line("GET /live?all=1&from=60"), 20_000);
-    assert_eq!(answer.field("Content-Type"), Some("text/event-stream"));
+    let response = ask(&recorder, &line("GET /live?all=1&from=60"), 20_000);
+    assert_eq!(response.field("Content-Type"), Some("text/event-stream"));
     assert!(
-        answer
+        response
             .text()
             .contains("event: columns\ndata: time_ms,level_v\n\n")
     );
-    let samples = samples(answer.text());
+    let samples = samples(response.text());
     assert!(samples.len() > 300);
     for ((number, row), expected) in samples.iter().zip(60..) {
         assert_eq!((number, row), (&expected, &Some(row_of(expected))));
@@ -75,8 +75,8 @@ fn samples_that_are_gone_are_a_gap() {
         ..Recorder::default()
     };
     let request = "GET /live?all=1 HTTP/1.1\r\nHost: 10.0.0.1\r\nLast-Event-ID: 19\r\n\r\n";
-    let answer = ask(&recorder, request, 4000);
-    let samples = samples(answer.text());
+    let response = ask(&recorder, request, 4000);
+    let samples = samples(response.text());
     let gap: Vec<u64> = samples
         .iter()
         .filter(|(_, row)| row.is_none())
@@ -96,8 +96,8 @@ fn samples_that_are_gone_are_a_gap() {
 #[test]
 fn the_state_and_new_gaps_are_events() {
     let recorder = Recorder::default();
-    let answer = ask(&recorder, &line("GET /live"), 3000);
-    let text = answer.text();
+    let response = ask(&recorder, &line("GET /live"), 3000);
+    let text = response.text();
     assert!(
         text.contains(
             "event: status\ndata: {\"recording\":true,\"streams\":1,\"ring_bytes\":1000,"
@@ -125,14 +125,14 @@ fn event_streams_are_limited() {
     let mut socket = Socket::new(&clock, [line("GET /live").into()], End::Close);
     let sent = socket.sent.clone();
     clock.run(server.serve(&mut socket, &mut Buffers::new()));
-    assert_eq!(answers(&sent.take(), &[])[0].status, 503);
+    assert_eq!(responses(&sent.take(), &[])[0].status, 503);
     // A stream that ends makes room for the next one.
     let server = Server::new(&memory, &recorder, &clock, CONFIG);
     for _ in 0..5 {
         let mut socket = Socket::new(&clock, [line("GET /live").into()], End::Close);
         let sent = socket.sent.clone();
         clock.run(server.serve(&mut socket, &mut Buffers::new()));
-        assert_eq!(answers(&sent.take(), &[])[0].status, 200);
+        assert_eq!(responses(&sent.take(), &[])[0].status, 200);
     }
 }
 

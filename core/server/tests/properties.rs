@@ -16,7 +16,7 @@ fn memory() -> Memory {
     memory
 }
 
-/// Requests whose answers do not depend on each other.
+/// Requests whose responses do not depend on each other.
 const REQUESTS: [&str; 9] = [
     "GET /a.csv HTTP/1.1\r\nHost: 10.0.0.1\r\nRange: bytes=5-900\r\n\r\n",
     "GET /list?dir=/ HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n",
@@ -32,7 +32,7 @@ const REQUESTS: [&str; 9] = [
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The answers do not depend on how the bytes of requests arrive.
+    /// The responses do not depend on how the bytes of requests arrive.
     #[test]
     fn any_split_gives_the_same_answers(
         which in prop::collection::vec(0..REQUESTS.len(), 1..6),

@@ -6,7 +6,7 @@ mod memory;
 use cardiograph_record::export_csv;
 use cardiograph_server::*;
 use memory::Memory;
-use memory::client::{CONFIG, answers, get};
+use memory::client::{CONFIG, get, responses};
 use memory::recorder::Recorder;
 use memory::socket::{Clock, End, Socket};
 use std::cell::RefCell;
@@ -195,17 +195,17 @@ fn a_binary_recording_as_csv() {
         let file = recording(settings);
         memory.file("/LOG00012.BIN", &file.bytes);
         for stream in [0, 1] {
-            let answer = get(
+            let response = get(
                 &memory,
                 &format!("/LOG00012.BIN?format=csv&stream={stream}"),
             );
-            assert_eq!((answer.status, answer.is_whole), (200, true));
+            assert_eq!((response.status, response.is_whole), (200, true));
             assert_eq!(
-                answer.field("Content-Type"),
+                response.field("Content-Type"),
                 Some("text/csv; charset=utf-8")
             );
             assert_eq!(
-                answer.text(),
+                response.text(),
                 reference(&file.bytes, stream),
                 "stream {stream}"
             );
@@ -241,12 +241,12 @@ fn damaged_recordings_as_csv() {
             bytes.truncate(bytes.len() - 100);
         }
         memory.file("/a.BIN", &bytes);
-        let answer = get(&memory, "/a.BIN?format=csv");
+        let response = get(&memory, "/a.BIN?format=csv");
         let expected = reference(&bytes, 0);
         assert!(
-            answer.text() == expected,
+            response.text() == expected,
             "block {block}:\n{}",
-            difference(answer.text(), &expected)
+            difference(response.text(), &expected)
         );
     }
 }
@@ -284,9 +284,9 @@ fn a_slice_of_a_binary_recording() {
             from % 100,
             f64::from(to) / 100.0
         );
-        let answer = get(&memory, &query);
-        assert_eq!(answer.status, 200, "{query}");
-        let (slice_names, slice) = split(answer.text());
+        let response = get(&memory, &query);
+        assert_eq!(response.status, 200, "{query}");
+        let (slice_names, slice) = split(response.text());
         assert_eq!(slice_names, names);
         assert!(rows.contains(slice), "{query}");
     }
@@ -376,8 +376,8 @@ fn text_without_marks_and_in_slices() {
         ("2.5", "9"),
         ("2.99", "3"),
     ] {
-        let answer = get(&memory, &format!("/a.CSV?from={from}&to={to}"));
-        let (slice_names, slice) = split(answer.text());
+        let response = get(&memory, &format!("/a.CSV?from={from}&to={to}"));
+        let (slice_names, slice) = split(response.text());
         assert_eq!(slice_names, names);
         assert!(rows.contains(slice), "{from} {to}");
         assert!(slice.len() < rows.len() && !slice.contains('@'));
@@ -410,7 +410,7 @@ fn replayed(path: &str, bytes: &[u8], first: u64, end: u64, next: u64) -> String
     let sent = socket.sent.clone();
     let server = Server::new(&memory, &recorder, &clock, CONFIG);
     clock.run(server.serve(&mut socket, &mut Buffers::new()));
-    answers(&sent.take(), &[]).remove(0).text().to_string()
+    responses(&sent.take(), &[]).remove(0).text().to_string()
 }
 
 /// Checks that each sample occurs once, or is in a gap; returns the rows.

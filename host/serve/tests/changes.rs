@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Answer, Server, noise, read_all};
+use common::{Response, Server, noise, read_all};
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::FileExt;
@@ -18,7 +18,7 @@ fn overwrite(server: &Server, name: &str) {
 }
 
 /// Begins a download of more than sockets buffer, lets `change` happen, and receives the rest.
-fn download(server: &Server, path: &str, change: impl FnOnce()) -> Answer {
+fn download(server: &Server, path: &str, change: impl FnOnce()) -> Response {
     // The clock of a file system ticks every few ms.
     thread::sleep(Duration::from_millis(50));
     let mut stream = server.connect();
@@ -28,13 +28,13 @@ fn download(server: &Server, path: &str, change: impl FnOnce()) -> Answer {
     stream.read_exact(&mut start).unwrap();
     change();
     start.extend(read_all(&mut stream));
-    Answer::parse(&start)
+    Response::parse(&start)
 }
 
-fn is_whole(answer: &Answer) -> bool {
-    let length: usize = answer.field("Content-Length").unwrap().parse().unwrap();
-    assert!(answer.body.len() <= length);
-    answer.body.len() == length
+fn is_whole(response: &Response) -> bool {
+    let length: usize = response.field("Content-Length").unwrap().parse().unwrap();
+    assert!(response.body.len() <= length);
+    response.body.len() == length
 }
 
 #[test]
@@ -45,16 +45,16 @@ fn a_file_that_is_overwritten_arrives_incomplete() {
         let contents = noise(BYTES, 1);
         server.write("folder/large", &contents);
         server.write("folder/small", "small");
-        let answer = download(&server, path, || overwrite(&server, "folder/large"));
-        assert!(!is_whole(&answer), "{path}");
+        let response = download(&server, path, || overwrite(&server, "folder/large"));
+        assert!(!is_whole(&response), "{path}");
         // Nothing disturbs this one; a new name is no change.
         server.write("folder/large", &contents);
-        let answer = download(&server, path, || {
+        let response = download(&server, path, || {
             fs::rename(server.path("folder/large"), server.path("folder/moved")).unwrap();
         });
-        assert!(is_whole(&answer), "{path}");
+        assert!(is_whole(&response), "{path}");
         if path == "/folder/large" {
-            assert!(answer.body == contents);
+            assert!(response.body == contents);
         }
     }
 }
@@ -67,7 +67,7 @@ fn a_file_that_grows_arrives_as_it_was() {
     // A file system sets the time before the length, here 20 ms before.
     for between_ms in [0, 20] {
         let mut appending = None;
-        let answer = download(&server, "/log.csv", || {
+        let response = download(&server, "/log.csv", || {
             let mut options = fs::File::options();
             let mut file = options.append(true).open(server.path("log.csv")).unwrap();
             if between_ms > 0 {
@@ -79,7 +79,7 @@ fn a_file_that_grows_arrives_as_it_was() {
             }));
         });
         appending.unwrap().join().unwrap();
-        assert!(is_whole(&answer) && answer.body.starts_with(&contents));
+        assert!(is_whole(&response) && response.body.starts_with(&contents));
     }
 }
 

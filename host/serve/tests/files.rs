@@ -49,8 +49,8 @@ fn a_changed_file_is_not_continued() {
     assert_eq!(server.request("GET /file", &fields, b"").status, 206);
     let new = noise(1000, 4);
     server.write("file", &new);
-    let answer = server.request("GET /file", &fields, b"");
-    assert_eq!((answer.status, &answer.body), (200, &new));
+    let response = server.request("GET /file", &fields, b"");
+    assert_eq!((response.status, &response.body), (200, &new));
     let fields = format!("If-None-Match: {tag}\r\n");
     assert_eq!(server.request("GET /file", &fields, b"").status, 200);
 }
@@ -150,10 +150,10 @@ fn a_tar_has_every_file_or_says_why_not() {
         assert_eq!(entry.get("unavailable").is_none(), is_plain, "{entry}");
     }
     server.write(&format!("{folder}/{}", "x".repeat(200)), "long path");
-    let answer = server.get(&format!("/{folder}?tar"));
-    assert_eq!(answer.status, 409);
+    let response = server.get(&format!("/{folder}?tar"));
+    assert_eq!(response.status, 409);
     assert!(
-        answer
+        response
             .text()
             .contains("longer than 255 bytes: shorten its name")
     );

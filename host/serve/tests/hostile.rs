@@ -3,7 +3,7 @@
 mod common;
 
 use cardiograph_serve::Settings;
-use common::{Answer, Server, noise, read_all};
+use common::{Response, Server, noise, read_all};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::Shutdown;
@@ -72,13 +72,13 @@ fn nothing_outside_the_directory_is_read() {
             format!("GET /list?dir={path}"),
             format!("HEAD {path}"),
         ] {
-            let answer = server.request(&line, "", b"");
+            let response = server.request(&line, "", b"");
             assert!(
-                (400..500).contains(&answer.status),
+                (400..500).contains(&response.status),
                 "{line}: {}",
-                answer.head
+                response.head
             );
-            assert!(!answer.text().contains("secret"), "{line}");
+            assert!(!response.text().contains("secret"), "{line}");
         }
     }
     let list = server.get("/list?dir=/").text();
@@ -105,9 +105,9 @@ fn nothing_outside_the_directory_is_changed() {
             ),
             (format!("MOVE {path}"), "Destination: /stolen\r\n"),
         ] {
-            let answer = server.request(&line, fields, b"new");
-            let is_refused = (400..500).contains(&answer.status);
-            assert!(is_refused, "{line} {fields}: {}", answer.head);
+            let response = server.request(&line, fields, b"new");
+            let is_refused = (400..500).contains(&response.status);
+            assert!(is_refused, "{line} {fields}: {}", response.head);
         }
         let part = format!(
             "--b\r\nContent-Disposition: form-data; name=\"data\"; filename=\"{path}\"\r\n\r\nnew\r\n--b--\r\n"
@@ -194,9 +194,13 @@ fn only_what_clients_see_is_removed() {
             _ => server.write(&path, "hidden"),
         }
         for path in [folder.to_string(), format!("{folder}/sub")] {
-            let answer = server.request(&format!("DELETE /{path}"), "", b"");
-            assert_eq!(answer.status, 409, "{path}: {}", answer.head);
-            assert!(answer.text().contains("not served"), "{}", answer.text());
+            let response = server.request(&format!("DELETE /{path}"), "", b"");
+            assert_eq!(response.status, 409, "{path}: {}", response.head);
+            assert!(
+                response.text().contains("not served"),
+                "{}",
+                response.text()
+            );
         }
         assert_eq!(server.read(&format!("{folder}/visible")), b"visible");
         assert_eq!(
@@ -228,11 +232,11 @@ fn a_foreign_host_name_is_refused() {
         ("[::1]", 200),
         ("LOGGER:8080", 200),
     ] {
-        let answer = server.raw(format!("GET /a HTTP/1.1\r\nHost: {host}\r\n\r\n"));
-        assert_eq!(Answer::parse(&answer).status, status, "{host}");
+        let response = server.raw(format!("GET /a HTTP/1.1\r\nHost: {host}\r\n\r\n"));
+        assert_eq!(Response::parse(&response).status, status, "{host}");
     }
-    let answer = server.raw("GET /a HTTP/1.1\r\n\r\n");
-    assert_eq!(Answer::parse(&answer).status, 400);
+    let response = server.raw("GET /a HTTP/1.1\r\n\r\n");
+    assert_eq!(Response::parse(&response).status, 400);
 }
 
 #[test]
@@ -249,8 +253,8 @@ fn wrong_lengths_are_refused_and_change_nothing() {
         "Transfer-Encoding: gzip, chunked\r\n",
         "Transfer-Encoding: xchunked\r\n",
     ] {
-        let answer = server.request("PUT /a", fields, b"3\r\nnew\r\n0\r\n\r\n");
-        assert_eq!(answer.status, 400, "{fields}: {}", answer.head);
+        let response = server.request("PUT /a", fields, b"3\r\nnew\r\n0\r\n\r\n");
+        assert_eq!(response.status, 400, "{fields}: {}", response.head);
         assert_eq!(server.read("a"), b"old", "{fields}");
     }
     // More than fits on any storage device; the largest lengths are no numbers of a file system.
@@ -262,13 +266,13 @@ fn wrong_lengths_are_refused_and_change_nothing() {
         "18446744073709551616",
     ] {
         let fields = format!("Content-Length: {length}\r\n");
-        let answer = server.request("PUT /a", &fields, b"");
+        let response = server.request("PUT /a", &fields, b"");
         assert!(
-            [413, 507].contains(&answer.status),
+            [413, 507].contains(&response.status),
             "{length}: {}",
-            answer.head
+            response.head
         );
-        let reason = answer.text();
+        let reason = response.text();
         assert!(
             reason.contains("the card is full") || reason.contains("larger than the storage"),
             "{length}: {reason}"
@@ -346,7 +350,7 @@ fn overlapping_uploads_leave_one_of_them_whole() {
         stream.write_all(&contents[contents.len() / 2..]).unwrap();
     }
     for stream in &mut streams {
-        let status = Answer::parse(&read_all(stream)).status;
+        let status = Response::parse(&read_all(stream)).status;
         assert!([201, 204].contains(&status), "{status}");
     }
     assert!(contents.contains(&server.read("a")));
@@ -357,8 +361,8 @@ fn overlapping_uploads_leave_one_of_them_whole() {
 fn a_file_left_by_a_killed_server_is_reused() {
     let server = Server::start();
     server.write(".cardiograph-upload-0.part", noise(100_000, 10));
-    let answer = server.request("PUT /a", "Content-Length: 3\r\n", b"new");
-    assert_eq!(answer.status, 201, "{}", answer.head);
+    let response = server.request("PUT /a", "Content-Length: 3\r\n", b"new");
+    assert_eq!(response.status, 201, "{}", response.head);
     assert_eq!(server.read("a"), b"new");
     assert_eq!(server.names(), ["a"]);
 }
@@ -395,9 +399,9 @@ fn slow_readers_and_half_open_connections_delay_nobody() {
         begun.elapsed()
     );
     // A head has to be complete within 5 s.
-    let mut answer = Vec::new();
-    let _ = idle[1].read_to_end(&mut answer);
-    assert_eq!(Answer::parse(&answer).status, 408);
+    let mut response = Vec::new();
+    let _ = idle[1].read_to_end(&mut response);
+    assert_eq!(Response::parse(&response).status, 408);
 }
 
 #[test]
@@ -411,9 +415,9 @@ fn a_hundred_clients_receive_what_they_asked_for() {
             scope.spawn(move || {
                 let start = client * 7919;
                 let fields = format!("Range: bytes={start}-\r\n");
-                let answer = server.request("GET /file", &fields, b"");
-                assert_eq!(answer.status, 206);
-                assert!(answer.body == contents[start..], "client {client}");
+                let response = server.request("GET /file", &fields, b"");
+                assert_eq!(response.status, 206);
+                assert!(response.body == contents[start..], "client {client}");
             });
         }
     });
@@ -457,8 +461,8 @@ fn a_read_only_server_changes_nothing() {
         ),
         ("POST /record", "Content-Length: 3\r\n"),
     ] {
-        let answer = server.request(line, fields, b"new");
-        assert_eq!(answer.status, 403, "{line}: {}", answer.head);
+        let response = server.request(line, fields, b"new");
+        assert_eq!(response.status, 403, "{line}: {}", response.head);
     }
     assert_eq!(server.names(), ["a"]);
     assert_eq!(server.get("/a").body, b"old");
@@ -473,9 +477,9 @@ fn every_request_needs_the_credentials() {
     });
     server.write("a", "a");
     for path in ["/a", "/", "/list?dir=/", "/status", "/none"] {
-        let answer = server.get(path);
-        assert_eq!(answer.status, 401, "{path}");
-        assert!(answer.field("WWW-Authenticate").is_some());
+        let response = server.get(path);
+        assert_eq!(response.status, 401, "{path}");
+        assert!(response.field("WWW-Authenticate").is_some());
     }
     let url = server.url("/a");
     assert_eq!(server.curl(&["-u", "ada:secret", &url]).unwrap(), b"a");

@@ -127,7 +127,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
             }
             at = next_at;
         }
-        // A file was added, removed or changed since the first pass: interrupt the answer, so that the client
+        // A file was added, removed or changed since the first pass: interrupt the response, so that the client
         // does not take it for complete.
         if (at, hash) != (end_at, archive.hash) {
             return Err(Fault::Closed);
@@ -242,7 +242,7 @@ fn is_same_file(listed: &Stat, opened: &Stat) -> bool {
     is_version && opened.bytes >= listed.bytes
 }
 
-/// Sends the head of an answer with an archive. Returns true if a body follows.
+/// Sends the head of a response with an archive. Returns true if a body follows.
 async fn start_archive<C: Read + Write, T: Timer>(
     wire: &mut Wire<'_, C, T>,
     head: &Head<'_>,

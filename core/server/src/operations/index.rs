@@ -76,7 +76,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
     ) -> Result<(), Fault> {
         let mut position = Position::default();
         let mut group: Option<Group> = None;
-        // The answer begins with the first recording, so that a failure of the card before it has its own status.
+        // The response begins with the first recording, so that a failure of the card before it has its own status.
         let (mut is_started, mut separator) = (false, "[");
         loop {
             let next = self.storage.record(&mut position).await?;

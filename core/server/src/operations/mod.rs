@@ -1,4 +1,4 @@
-//! The operations: each writes its answer.
+//! The operations: each writes its response.
 
 pub(crate) mod archive;
 mod change;

@@ -54,7 +54,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         Ok(wire.finish().await?)
     }
 
-    /// Sends the head of an answer with a file. Returns the range of bytes to send, or `None` if there are none.
+    /// Sends the head of a response with a file. Returns the range of bytes to send, or `None` if there are none.
     async fn start_file<C: Read + Write>(
         &self,
         wire: &mut Wire<'_, C, T>,
@@ -155,8 +155,8 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
     }
 }
 
-/// Sends the head of an answer that supports ranges, except for its last fields. Returns the range, or `None` if
-/// the answer is complete.
+/// Sends the head of a response that supports ranges, except for its last fields. Returns the range, or `None` if
+/// the response is complete.
 pub(crate) async fn start_range<C: Read + Write, T: Timer>(
     wire: &mut Wire<'_, C, T>,
     head: &Head<'_>,
@@ -239,7 +239,7 @@ pub(crate) async fn media_fields<C: Read + Write, T: Timer>(
     .await
 }
 
-/// Writes the field that makes a browser save the answer under a name.
+/// Writes the field that makes a browser save the response under a name.
 pub(crate) async fn attachment<C: Read + Write, T: Timer>(
     wire: &mut Wire<'_, C, T>,
     name: &str,
@@ -251,7 +251,7 @@ pub(crate) async fn attachment<C: Read + Write, T: Timer>(
     wire.text(format_args!("{extension}\r\n")).await
 }
 
-/// Answers that a range is not in the file.
+/// Responds that a range is not in the file.
 pub(crate) async fn not_satisfiable<C: Read + Write, T: Timer>(
     wire: &mut Wire<'_, C, T>,
     bytes: u64,

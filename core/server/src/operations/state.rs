@@ -7,7 +7,7 @@ use crate::{Gap, Instrument, Server, Status, Storage, Timer};
 use core::cell::Cell;
 use embedded_io_async::{Read, Write};
 
-/// Answer of a server without a recorder.
+/// Response of a server without a recorder.
 pub(crate) const NO_RECORDER: Refused = Refused::new(Code::NotFound, "this server has no recorder");
 
 impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {

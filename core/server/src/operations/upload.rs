@@ -259,7 +259,7 @@ fn place(head: &Head, name: &str) -> Result<Path, Refused> {
     }
 }
 
-/// Answers without a body.
+/// Responds without a body.
 pub(crate) async fn done<C: Read + Write, T: Timer>(
     wire: &mut Wire<'_, C, T>,
     status: Status,

@@ -1,12 +1,12 @@
-//! A client: sends bytes, and reads the answers.
+//! A client: sends bytes, and reads the responses.
 
 use super::Memory;
 use super::socket::{Clock, End, Socket};
 use cardiograph_server::*;
 
-/// An answer.
+/// A response.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct Response {
     pub status: u16,
     pub fields: Vec<(String, String)>,
     pub body: Vec<u8>,
@@ -14,7 +14,7 @@ pub struct Answer {
     pub is_whole: bool,
 }
 
-impl Answer {
+impl Response {
     pub fn field(&self, name: &str) -> Option<&str> {
         let mut found = self
             .fields
@@ -30,21 +30,21 @@ impl Answer {
     }
 }
 
-/// Splits what a server sent into answers. `methods` are those of the requests.
-pub fn answers(mut bytes: &[u8], methods: &[&str]) -> Vec<Answer> {
-    let mut answers = Vec::new();
+/// Splits what a server sent into responses. `methods` are those of the requests.
+pub fn responses(mut bytes: &[u8], methods: &[&str]) -> Vec<Response> {
+    let mut responses = Vec::new();
     while !bytes.is_empty() {
-        let method = methods.get(answers.len()).copied().unwrap_or("GET");
-        let (answer, rest) = answer(bytes, method);
+        let method = methods.get(responses.len()).copied().unwrap_or("GET");
+        let (response, rest) = response(bytes, method);
         bytes = rest;
-        if answer.status != 100 {
-            answers.push(answer);
+        if response.status != 100 {
+            responses.push(response);
         }
     }
-    answers
+    responses
 }
 
-fn answer<'a>(bytes: &'a [u8], method: &str) -> (Answer, &'a [u8]) {
+fn response<'a>(bytes: &'a [u8], method: &str) -> (Response, &'a [u8]) {
     let end = find(bytes, b"\r\n\r\n").unwrap_or_else(|| {
         panic!("no head in {:?}", String::from_utf8_lossy(bytes));
     });
@@ -59,45 +59,45 @@ fn answer<'a>(bytes: &'a [u8], method: &str) -> (Answer, &'a [u8]) {
         let (name, value) = line.split_once(": ").unwrap();
         (name.to_string(), value.to_string())
     });
-    let mut answer = Answer {
+    let mut response = Response {
         status,
         fields: fields.collect(),
         body: Vec::new(),
         is_whole: true,
     };
     if method == "HEAD" || status == 304 || status == 204 || status == 100 {
-        return (answer, rest);
+        return (response, rest);
     }
-    if answer.field("Transfer-Encoding") == Some("chunked") {
+    if response.field("Transfer-Encoding") == Some("chunked") {
         loop {
             let Some(end) = find(rest, b"\r\n") else {
-                answer.is_whole = false;
-                return (answer, &[]);
+                response.is_whole = false;
+                return (response, &[]);
             };
             let size = usize::from_str_radix(std::str::from_utf8(&rest[..end]).unwrap(), 16);
             let size = size.unwrap();
             rest = &rest[end + 2..];
             if rest.len() < size + 2 {
-                answer.body.extend(&rest[..size.min(rest.len())]);
-                answer.is_whole = false;
-                return (answer, &[]);
+                response.body.extend(&rest[..size.min(rest.len())]);
+                response.is_whole = false;
+                return (response, &[]);
             }
-            answer.body.extend(&rest[..size]);
+            response.body.extend(&rest[..size]);
             assert_eq!(&rest[size..size + 2], b"\r\n");
             rest = &rest[size + 2..];
             if size == 0 {
-                return (answer, rest);
+                return (response, rest);
             }
         }
     }
-    let bytes = match answer.field("Content-Length") {
+    let bytes = match response.field("Content-Length") {
         Some(bytes) => bytes.parse().unwrap(),
         None => rest.len(),
     };
-    answer.is_whole = bytes <= rest.len();
+    response.is_whole = bytes <= rest.len();
     let (body, rest) = rest.split_at(bytes.min(rest.len()));
-    answer.body = body.to_vec();
-    (answer, rest)
+    response.body = body.to_vec();
+    (response, rest)
 }
 
 fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
@@ -122,21 +122,21 @@ pub fn raw(memory: &Memory, config: Config, segments: Vec<Vec<u8>>, end: End) ->
     sent.take()
 }
 
-/// Sends one request; returns the answer.
-pub fn send(memory: &Memory, request: &str) -> Answer {
+/// Sends one request; returns the response.
+pub fn send(memory: &Memory, request: &str) -> Response {
     send_bytes(memory, request.as_bytes())
 }
 
-pub fn send_bytes(memory: &Memory, request: &[u8]) -> Answer {
+pub fn send_bytes(memory: &Memory, request: &[u8]) -> Response {
     let sent = raw(memory, CONFIG, vec![request.to_vec()], End::Close);
     let method = String::from_utf8_lossy(request);
-    let mut answers = answers(&sent, &[method.split(' ').next().unwrap()]);
-    assert_eq!(answers.len(), 1, "{:?}", String::from_utf8_lossy(&sent));
-    answers.remove(0)
+    let mut responses = responses(&sent, &[method.split(' ').next().unwrap()]);
+    assert_eq!(responses.len(), 1, "{:?}", String::from_utf8_lossy(&sent));
+    responses.remove(0)
 }
 
 /// Sends a request without a body.
-pub fn request(memory: &Memory, line: &str, fields: &str) -> Answer {
+pub fn request(memory: &Memory, line: &str, fields: &str) -> Response {
     send(
         memory,
         &format!("{line} HTTP/1.1\r\nHost: 192.168.4.1\r\n{fields}\r\n"),
@@ -144,12 +144,12 @@ pub fn request(memory: &Memory, line: &str, fields: &str) -> Answer {
 }
 
 /// Sends a GET.
-pub fn get(memory: &Memory, target: &str) -> Answer {
+pub fn get(memory: &Memory, target: &str) -> Response {
     request(memory, &format!("GET {target}"), "")
 }
 
 /// Sends a request with a body.
-pub fn send_body(memory: &Memory, line: &str, fields: &str, body: &[u8]) -> Answer {
+pub fn send_body(memory: &Memory, line: &str, fields: &str, body: &[u8]) -> Response {
     let head = format!(
         "{line} HTTP/1.1\r\nHost: 192.168.4.1\r\nContent-Length: {}\r\n{fields}\r\n",
         body.len()

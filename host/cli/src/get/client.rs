@@ -92,7 +92,7 @@ pub struct Wanted {
     pub tag: Option<String>,
 }
 
-/// Reason why a request had no usable answer.
+/// Reason why a request had no usable response.
 #[derive(Debug)]
 pub enum RequestError {
     /// The connection failed; another attempt may succeed.
@@ -169,9 +169,9 @@ impl<'a> Client<'a> {
 
     /// Returns the length of a file, if the server tells it.
     pub fn length(&self, url: &Url) -> Result<Option<u64>, RequestError> {
-        let answer = self.authorized(self.agent.head(url.to_string())).call();
-        let answer = self.usable(answer)?;
-        Ok(header(&answer, "Content-Length").and_then(|length| length.parse().ok()))
+        let response = self.authorized(self.agent.head(url.to_string())).call();
+        let response = self.usable(response)?;
+        Ok(header(&response, "Content-Length").and_then(|length| length.parse().ok()))
     }
 
     /// Returns the entries of a folder, or that the path is no folder.
@@ -199,25 +199,25 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Returns an answer with a status below 400, or 416; anything else is an error.
+    /// Returns a response with a status below 400, or 416; anything else is an error.
     fn usable(
         &self,
-        answer: Result<Response<Body>, ureq::Error>,
+        response: Result<Response<Body>, ureq::Error>,
     ) -> Result<Response<Body>, RequestError> {
-        let mut answer = answer.map_err(|error| RequestError::Connection(error.to_string()))?;
-        let status = answer.status().as_u16();
+        let mut response = response.map_err(|error| RequestError::Connection(error.to_string()))?;
+        let status = response.status().as_u16();
         if status < 400 || status == 416 {
-            return Ok(answer);
+            return Ok(response);
         }
         Err(match status {
             401 if self.authorization.is_some() => RequestError::CredentialsWrong,
             401 => RequestError::CredentialsNeeded,
             503 => {
-                let wait = header(&answer, "Retry-After").and_then(|wait| wait.parse().ok());
+                let wait = header(&response, "Retry-After").and_then(|wait| wait.parse().ok());
                 RequestError::Busy(Duration::from_secs(wait.unwrap_or(1)))
             }
             _ => {
-                let text = answer.body_mut().read_to_string().unwrap_or_default();
+                let text = response.body_mut().read_to_string().unwrap_or_default();
                 let first = text.lines().next().unwrap_or_default();
                 RequestError::Refused(status, first.chars().take(200).collect())
             }
@@ -225,8 +225,8 @@ impl<'a> Client<'a> {
     }
 
     fn json<T: serde::de::DeserializeOwned>(&self, url: &Url) -> Result<T, RequestError> {
-        let mut answer = self.get(url, &Wanted::default())?;
-        let text = answer.body_mut().with_config().limit(LIST_BYTES_MAX);
+        let mut response = self.get(url, &Wanted::default())?;
+        let text = response.body_mut().with_config().limit(LIST_BYTES_MAX);
         let text = text
             .read_to_string()
             .map_err(|error| RequestError::Connection(error.to_string()))?;
@@ -237,7 +237,7 @@ impl<'a> Client<'a> {
     }
 }
 
-/// Returns a header field of an answer.
-pub fn header<'a>(answer: &'a Response<Body>, name: &str) -> Option<&'a str> {
-    answer.headers().get(name)?.to_str().ok()
+/// Returns a header field of a response.
+pub fn header<'a>(response: &'a Response<Body>, name: &str) -> Option<&'a str> {
+    response.headers().get(name)?.to_str().ok()
 }

@@ -171,14 +171,14 @@ impl Download<'_> {
         bar: &mut Option<Progress>,
     ) -> Result<Result<(), RequestError>, Failure> {
         let wanted = sink.wanted();
-        let mut answer = match self.client.get(self.url, &wanted) {
-            Ok(answer) => answer,
+        let mut response = match self.client.get(self.url, &wanted) {
+            Ok(response) => response,
             Err(error) => return Ok(Err(error)),
         };
-        match answer.status().as_u16() {
-            206 if range_start(&answer) == Some(wanted.start) => (),
+        match response.status().as_u16() {
+            206 if range_start(&response) == Some(wanted.start) => (),
             // Nothing is missing, or the file is shorter now.
-            416 => match range_total(&answer) == Some(wanted.start) {
+            416 => match range_total(&response) == Some(wanted.start) {
                 true => return self.follow(sink, bar),
                 false => {
                     sink.restart()?;
@@ -194,12 +194,12 @@ impl Download<'_> {
                 return Ok(Err(RequestError::Refused(status, String::new())));
             }
         }
-        sink.set_tag(header(&answer, "ETag"))?;
-        let total = length(&answer).map(|bytes| bytes + sink.wanted().start);
+        sink.set_tag(header(&response, "ETag"))?;
+        let total = length(&response).map(|bytes| bytes + sink.wanted().start);
         if let (Some(total), None) = (total, &bar) {
             *bar = Some(Progress::over(total));
         }
-        if let Err(error) = self.copy(&mut answer, sink, bar)? {
+        if let Err(error) = self.copy(&mut response, sink, bar)? {
             return Ok(Err(error));
         }
         match total {
@@ -221,24 +221,24 @@ impl Download<'_> {
         }
         let start = sink.wanted().start;
         let url = self.url.with(&format!("follow=1&offset={start}"));
-        let mut answer = match self.client.get(&url, &Wanted::default()) {
-            Ok(answer) if answer.status().as_u16() == 200 => answer,
-            Ok(answer) => {
-                let status = answer.status().as_u16();
+        let mut response = match self.client.get(&url, &Wanted::default()) {
+            Ok(response) if response.status().as_u16() == 200 => response,
+            Ok(response) => {
+                let status = response.status().as_u16();
                 return Ok(Err(RequestError::Refused(status, String::new())));
             }
             Err(error) => return Ok(Err(error)),
         };
-        self.copy(&mut answer, sink, bar)
+        self.copy(&mut response, sink, bar)
     }
 
     fn copy(
         &self,
-        answer: &mut Response<Body>,
+        response: &mut Response<Body>,
         sink: &mut impl Sink,
         bar: &mut Option<Progress>,
     ) -> Result<Result<(), RequestError>, Failure> {
-        let mut reader = answer.body_mut().as_reader();
+        let mut reader = response.body_mut().as_reader();
         let mut piece = vec![0; PIECE_BYTES];
         loop {
             self.client.check_interrupt()?;
@@ -317,18 +317,18 @@ impl Sink for ToStandardOutput {
 }
 
 /// Returns the length of the body.
-fn length(answer: &Response<Body>) -> Option<u64> {
-    header(answer, "Content-Length")?.parse().ok()
+fn length(response: &Response<Body>) -> Option<u64> {
+    header(response, "Content-Length")?.parse().ok()
 }
 
 /// Returns the first byte of `Content-Range: bytes 5-9/10`.
-fn range_start(answer: &Response<Body>) -> Option<u64> {
-    let range = header(answer, "Content-Range")?.strip_prefix("bytes ")?;
+fn range_start(response: &Response<Body>) -> Option<u64> {
+    let range = header(response, "Content-Range")?.strip_prefix("bytes ")?;
     range.split_once('-')?.0.parse().ok()
 }
 
 /// Returns the total length of `Content-Range: bytes */10`.
-fn range_total(answer: &Response<Body>) -> Option<u64> {
-    let range = header(answer, "Content-Range")?;
+fn range_total(response: &Response<Body>) -> Option<u64> {
+    let range = header(response, "Content-Range")?;
     range.rsplit_once('/')?.1.parse().ok()
 }

@@ -27,9 +27,9 @@ pub struct Server {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Answer to a raw request.
+/// Response to a raw request.
 #[derive(Debug)]
-pub struct Answer {
+pub struct Response {
     pub status: u16,
     pub head: String,
     pub body: Vec<u8>,
@@ -114,7 +114,7 @@ impl Server {
     }
 
     /// Sends one request line with the fields that a client sends, and more.
-    pub fn request(&self, line: &str, fields: &str, body: &[u8]) -> Answer {
+    pub fn request(&self, line: &str, fields: &str, body: &[u8]) -> Response {
         let host = self.address;
         let mut request =
             format!("{line} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{fields}\r\n")
@@ -124,10 +124,10 @@ impl Server {
         // A server that refuses may close before it has read everything.
         let _ = stream.write_all(&request);
         let _ = stream.shutdown(Shutdown::Write);
-        Answer::parse(&read_all(&mut stream))
+        Response::parse(&read_all(&mut stream))
     }
 
-    pub fn get(&self, path: &str) -> Answer {
+    pub fn get(&self, path: &str) -> Response {
         self.request(&format!("GET {path}"), "", b"")
     }
 
@@ -157,13 +157,13 @@ impl Drop for Server {
     }
 }
 
-impl Answer {
-    pub fn parse(bytes: &[u8]) -> Answer {
+impl Response {
+    pub fn parse(bytes: &[u8]) -> Response {
         let end = bytes.windows(4).position(|window| window == b"\r\n\r\n");
         let end = end.unwrap_or_else(|| panic!("no head: {}", String::from_utf8_lossy(bytes)));
         let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        Answer {
+        Response {
             status,
             head,
             body: bytes[end + 4..].to_vec(),
@@ -183,7 +183,7 @@ impl Answer {
     }
 }
 
-/// Reads until the server closes. A reset after the answer is no failure of the client.
+/// Reads until the server closes. A reset after the response is no failure of the client.
 pub fn read_all(stream: &mut TcpStream) -> Vec<u8> {
     let mut all = Vec::new();
     let mut piece = [0; 1 << 16];
