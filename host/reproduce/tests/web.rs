@@ -1,4 +1,4 @@
-//! Study 1's web server: its downloads, and what they depend on.
+//! Study 1's web server: the throughput of its downloads, and the factors that determine it.
 //!
 //! Each download is compared byte by byte with the file that was written, and each run reads its lines back.
 

@@ -53,7 +53,7 @@ impl Listener {
     /// it, not even repairs: interrupted recordings look as if they were trimmed.
     ///
     /// # Errors
-    /// Those of the system, at the start only.
+    /// Errors of the operating system, at the start only.
     pub fn serve_card(
         self,
         card: ServedCard,

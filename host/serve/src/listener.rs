@@ -67,7 +67,7 @@ impl Listener {
     /// Binds an address. Port 0 selects a free port.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the operating system.
     pub fn bind(address: SocketAddr) -> io::Result<Listener> {
         let socket = std::net::TcpListener::bind(address)?;
         socket.set_nonblocking(true)?;
@@ -77,7 +77,7 @@ impl Listener {
     /// Returns the bound address.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the operating system.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
     }
@@ -86,7 +86,7 @@ impl Listener {
     /// 50 ms.
     ///
     /// # Errors
-    /// Those of the system, at the start only.
+    /// Errors of the operating system, at the start only.
     pub fn serve<S: Storage, I: Instrument>(
         self,
         storage: &S,

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// Longest name of a file on the usual file systems, in bytes.
 const NAME_BYTES_MAX: usize = 255;
-/// Number of bytes after which the tag file is written, in case this run is killed. A shorter download then starts over.
+/// Number of bytes after which the tag file is written, in case this run is killed. Shorter downloads then start over.
 const UNTAGGED_BYTES_MAX: u64 = 64 << 10;
 /// Number of bytes from the start of a long name that its temporary name keeps.
 const START_BYTES: usize = 100;

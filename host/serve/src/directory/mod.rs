@@ -39,7 +39,7 @@ impl DirectoryStorage {
     /// Opens a directory.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the operating system.
     pub fn open(path: &Path, live: LiveFiles) -> io::Result<DirectoryStorage> {
         Ok(DirectoryStorage {
             root: Arc::new(Root::open(path)?),

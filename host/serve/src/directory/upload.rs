@@ -96,7 +96,7 @@ impl Upload {
         Ok(())
     }
 
-    /// Makes the upload durable and gives it its name; returns true if there was no old file.
+    /// Makes the upload durable and gives it its final name; returns true if no file was replaced.
     pub async fn commit(mut self) -> Result<bool, Error> {
         self.write_buffer().await?;
         aside(move || {

@@ -183,7 +183,7 @@ impl Answer {
     }
 }
 
-/// Reads until the server closes. A reset after the answer is no failure of the client.
+/// Reads until the server closes the connection. A reset after the response is not a failure.
 pub fn read_all(stream: &mut TcpStream) -> Vec<u8> {
     let mut all = Vec::new();
     let mut piece = [0; 1 << 16];
