@@ -125,7 +125,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     conditions::check(&args.fail_if, &reports, done)
 }
 
-/// A target and a workload that were found to be usable.
+/// A target and a workload that have been checked.
 pub struct Bench {
     workload: OwnedWorkload,
     io: IoArg,

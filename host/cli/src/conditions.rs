@@ -296,7 +296,7 @@ fn parsed(text: &str, is_known: impl Fn(Figure) -> bool, why: &str) -> Result<Co
 }
 
 impl Condition {
-    /// Returns why the condition fails, or `None` if it does not hold.
+    /// Returns the reason why the command fails, or `None` if the condition does not hold.
     fn failure(&self, value: Result<f64, String>) -> Option<String> {
         match value {
             Ok(value) => self.operator.holds(value, self.limit).then(|| {

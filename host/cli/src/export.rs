@@ -56,7 +56,7 @@ pub fn run(args: &Export) -> Result<(), Failure> {
         ErrorKind::NotFound => Failure::new(format!("{name}: no such file; check the name")),
         _ => Failure::new(format!("{name}: {error}; use a readable file")),
     })?;
-    // A ULog file begins with the definitions of its topics, so that the recording is read twice.
+    // A ULog file begins with the definitions of its topics, so the recording is read twice.
     let input = Watched::new(input, if args.ulog.is_some() { 2 } else { 1 });
     let mut damaged = Vec::new();
     let note = |range| {

@@ -167,7 +167,7 @@ fn text(measured: &Report, refit: &Report, found: &Fit) -> String {
     out + "\n"
 }
 
-/// Returns why a trace does not determine a card.
+/// Returns the reason why a trace does not determine a card.
 fn weak(measured: &Report) -> Option<String> {
     const STALLS_MIN: u64 = 10;
     let (writes, stalls) = (

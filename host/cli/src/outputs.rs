@@ -67,10 +67,10 @@ pub enum CsvFormat {
     LibraryComparison,
 }
 
-/// Width of the bars if standard output is no terminal.
+/// Width of the bars if standard output is not a terminal.
 const COLUMNS: u16 = 80;
 
-/// Stands for standard output in place of a file name.
+/// File name that stands for standard output.
 const STANDARD_OUTPUT: &str = "-";
 
 /// Requested outputs, checked before anything is measured.
@@ -190,7 +190,7 @@ impl<'a> Outputs<'a> {
                 "these files contain no individual operations; omit --trace and --csv",
             ));
         }
-        // A trace that does not fit is refused before any file is written.
+        // Refuse a trace that does not fit the study's layout before any file is written.
         let results = reports.iter().map(|report| self.results_of(report));
         let results = results.collect::<Result<Vec<_>, _>>()?;
         let summaries: Vec<_> = reports.iter().map(|report| &report.summary).collect();

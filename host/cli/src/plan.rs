@@ -144,7 +144,7 @@ impl<'a> Card<'a> {
     }
 }
 
-/// Refuses a model among measured cards, unless it was asked for.
+/// Refuses to rank a simulated card with other cards, unless --simulated permits it.
 fn check_simulated(source: &str, args: &Args) -> Result<(), Failure> {
     match args.sources.len() > 1 && !args.simulated {
         true => Err(Failure::new(format!(

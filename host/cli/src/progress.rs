@@ -78,7 +78,7 @@ impl Progress {
 
     /// Shows the number of lines done, with a message.
     pub fn show_samples(&mut self, lines: u64, message: impl FnOnce() -> String) {
-        // A narrow terminal cuts the end of the message.
+        // A narrow terminal cuts off the end of the message.
         self.update(lines, |left| match left {
             Some(left) => format!("{left}, {}", message()),
             None => message(),
@@ -151,14 +151,14 @@ impl Drop for Watched {
     }
 }
 
-/// Returns the remaining time. The mean speed since the start decides: it varies less than that of
-/// the last seconds, so that the remaining time falls.
+/// Returns the remaining time, from the mean speed since the start: this speed varies less than that of the last
+/// seconds, so that the remaining time falls steadily.
 fn left(elapsed: Duration, done: u64, total: u64) -> Option<String> {
     if done == 0 || total < done {
         return None;
     }
     let left_s = elapsed.as_secs_f64() * (total - done) as f64 / done as f64;
-    // 100 years; a fraction of it is done too slowly for an estimate.
+    // At 100 years or more, progress is too slow for an estimate.
     if left_s > 3e9 {
         return None;
     }

@@ -40,7 +40,7 @@ pub fn bytes(text: &str) -> Result<u64, String> {
     scaled(number, factor)
 }
 
-/// Shows both meanings of a unit such as `K`, `KB` or `mb`; returns `None` if it is no unit of size.
+/// Explains both meanings of a unit such as `K`, `KB` or `mb`; returns `None` if it is not a unit of size.
 fn both_spellings(number: &str, unit: &str) -> Option<String> {
     let (decimal, binary, power) = match unit.to_ascii_lowercase().as_str() {
         "k" | "kb" => ("kB", "KiB", 1),

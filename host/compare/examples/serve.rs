@@ -1,10 +1,10 @@
-//! A download beside a recording, on a simulated device and network.
+//! A download during a recording, on a simulated device and network.
 //!
 //! `cargo run --release -p cardiograph-compare --example serve [SECONDS] [SEED]`
 //!
 //! class10-16g over SPI at 26.6 MHz; a network of 2.5 MB/s with a round trip of 4 ms and no loss; socket buffers of
 //! 16 KiB, a ring of 64 KiB, three read buffers of 8 KiB. 860 Hz x 100 B in one stream, and 344 kB/s in four streams
-//! that share a file. A file of 20 MB is downloaded again and again.
+//! that share a file. A file of 20 MB is downloaded repeatedly.
 
 use cardiograph_compare::{Served, ServedSetup, serve_while_recording};
 use cardiograph_recorder::{Column, Config, Format, Kind, Schema, StreamConfig, Window};

@@ -61,7 +61,7 @@ pub struct LoggerResult {
 /// operation per sample.
 ///
 /// # Errors
-/// [`LoggerError`]; the file is kept as far as it was written.
+/// [`LoggerError`]; the data written before the error stays in the file.
 pub fn run_logger<S: Store>(
     recording: &LoggerConfig,
     path: &str,

@@ -1,4 +1,4 @@
-//! The file server beside the recorder on a simulated device, and a client that downloads over a simulated network.
+//! The file server next to the recorder on a simulated device, and a client that downloads over a simulated network.
 
 use cardiograph_recorder::{Config as RecorderConfig, ReadDesk, ReadTally, StreamSummary};
 use cardiograph_server::{Buffers, CardRecorder, CardStorage, Config, LiveStream, Server, Timer};
@@ -33,7 +33,7 @@ pub struct ServedSetup<'a, const N: usize> {
     pub network: NetConfig,
     /// Requests that the client sends first, each over its own connection.
     pub requests: Vec<Vec<u8>>,
-    /// Path that the client then downloads again and again.
+    /// Path that the client then downloads repeatedly.
     pub path: Option<String>,
     /// The newest samples of the streams.
     pub live: &'static [LiveStream<'static>],
@@ -80,7 +80,7 @@ pub struct Served<const N: usize> {
     pub streams: [StreamSummary; N],
     /// Samples pushed by each stream.
     pub pushed: [u64; N],
-    /// Answers to the client's requests, heads included.
+    /// Responses to the client's requests, including their headers.
     pub answers: Vec<Vec<u8>>,
     /// Downloads of the client.
     pub downloaded: Downloaded,
@@ -236,7 +236,7 @@ pub fn serve_while_recording<const N: usize>(
     })
 }
 
-/// Polls all tasks, of which some never end.
+/// Polls all tasks, some of which never end.
 async fn all(mut tasks: Vec<Pin<Box<dyn Future<Output = ()> + '_>>>) {
     std::future::poll_fn(|context| {
         tasks.retain_mut(|task| task.as_mut().poll(context).is_pending());
@@ -260,7 +260,7 @@ async fn answer_to(socket: &mut Socket, request: &[u8]) -> Vec<u8> {
     answer
 }
 
-/// Downloads a path again and again over one connection, until the connection ends.
+/// Downloads a path repeatedly over one connection, until the connection ends.
 async fn download(
     socket: &mut Socket,
     path: &str,

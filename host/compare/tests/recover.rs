@@ -189,7 +189,7 @@ fn a_computer_recovers_as_the_device_does() {
         let seen = recover_path(&path, true).unwrap();
         assert!(
             fs::read(&path).unwrap() == before,
-            "looking changed the image"
+            "the dry run changed the image"
         );
         let done = recover_path(&path, false).unwrap();
         assert_eq!(done, seen);
@@ -215,7 +215,7 @@ fn a_computer_recovers_as_the_device_does() {
         let path = image(&restarted.into_card(), directory.path(), "device.img");
         let mut theirs = files(&path, maker);
         theirs.pop_last();
-        assert!(theirs == ours, "{maker:?} {cut_byte}: other bytes");
+        assert!(theirs == ours, "{maker:?} {cut_byte}: contents differ");
     }
 }
 

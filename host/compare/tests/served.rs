@@ -1,4 +1,4 @@
-//! The file server beside the recorder, over a simulated network. Another FAT library reads the card afterwards.
+//! The file server next to the recorder, over a simulated network. Another FAT library reads the card afterwards.
 
 use cardiograph_compare::{Served, ServedSetup, Watcher, serve_while_recording};
 use cardiograph_recorder::{Config, Format, NewestMemory, StreamConfig, Window};
@@ -54,7 +54,7 @@ fn image() -> Image {
     VOLUME.make(Seed::new(1)).unwrap().0
 }
 
-/// Runs a device with further clients.
+/// Runs a device with additional clients.
 fn run_watched(
     stream: StreamSetup<'static>,
     link: Link,
@@ -121,7 +121,7 @@ fn put(path: &str, body: &[u8]) -> Vec<u8> {
     request(&format!("PUT {path}"), &length, body)
 }
 
-/// Returns the status and the body of an answer.
+/// Returns the status and the body of a response.
 fn parts(answer: &[u8]) -> (u16, &[u8]) {
     let text = String::from_utf8_lossy(answer);
     let status = text
@@ -152,7 +152,7 @@ fn files_are_changed_while_samples_are_recorded() {
         put("/GONE.TXT", b"gone"),
         request("DELETE /GONE.TXT", "", b""),
         put("/CARDIOGR.JNL", b"no"),
-        // Meanwhile the recording gets its name.
+        // Long enough for the recorder to name its file.
         put("/LONG.BIN", &vec![1; 1_000_000]),
         request("DELETE /REC00000/REC00001.CSV", "", b""),
         request("GET /sessions", "", b""),
@@ -179,8 +179,8 @@ fn files_are_changed_while_samples_are_recorded() {
     assert!(files.keys().all(|path| !path.contains("CARDIOGR.U")));
 }
 
-/// The network carries 2.5 MB/s, and the idle card 2.4 MB/s over it. The recorder needs the card for at least the time
-/// of its bytes on the bus.
+/// The network carries 2.5 MB/s; downloads from an idle card reach 2.4 MB/s. The recorder occupies the card at least
+/// for the time that its bytes take on the bus.
 #[test]
 fn a_download_beside_a_recording_is_nearly_as_fast_as_without() {
     let file = vec![0x5A; 3_000_000];
@@ -199,7 +199,7 @@ fn a_download_beside_a_recording_is_nearly_as_fast_as_without() {
     assert!(beside > 0.85 * idle * (1.0 - share));
 }
 
-/// Study 1's word for a bad link is range: a download over it is slow, and still right.
+/// A bad link, which study 1 calls "range", slows a download down but does not corrupt it.
 #[test]
 fn a_download_over_a_bad_link_ends_right() {
     let file: Vec<u8> = (0..300_000_u32).map(|at| (at / 5) as u8).collect();
@@ -240,7 +240,7 @@ fn body_of(pieces: &[(u64, Vec<u8>)]) -> Vec<(u64, u8)> {
     body
 }
 
-/// A sample, or a run of lost ones, as a client saw it.
+/// A sample, or a range of lost samples, as a client received it.
 #[derive(Debug)]
 struct Seen {
     at_ns: u64,
@@ -288,8 +288,8 @@ fn seen_in(body: &[(u64, u8)]) -> Vec<Seen> {
     seen
 }
 
-/// Asserts that a client saw each sample once or in a gap, with its own contents. Returns the number of samples seen,
-/// and the greatest age of one, in ns.
+/// Asserts that a client received each sample once, with its own contents, or saw it in a gap. Returns the number of
+/// samples received, and the greatest age of a sample on arrival, in ns.
 fn check_seen(seen: &[Seen], started_ns: u64, rate_hz: u32) -> (u64, u64) {
     let mut next = seen[0].first;
     let (mut samples, mut age_ns_max) = (0, 0);
@@ -330,7 +330,7 @@ fn each_sample_reaches_two_clients_within_250_ms() {
     }
 }
 
-/// Clients that begin at the first sample get the old ones from the card, from several files, and then the new ones.
+/// Clients that begin at the first sample receive the old samples from several files on the card, then the new ones.
 #[test]
 fn old_samples_come_from_the_card() {
     let watchers = [1, 5, 9].map(|after_s| Watcher {
@@ -399,7 +399,8 @@ fn a_client_begins_a_session_and_ends_the_recording() {
     assert_eq!(served.streams[0].lost, 0);
 }
 
-/// Returns the contents of a card with a directory of the given number of empty files. The crate fatfs would take a minute.
+/// Returns the contents of a card with a directory of the given number of empty files. Does not use the crate fatfs,
+/// which would take a minute.
 fn image_with_names(names: usize) -> Image {
     let mut image = image();
     let entry = |name: &[u8], attributes: u8| {
@@ -418,7 +419,7 @@ fn image_with_names(names: usize) -> Image {
         let mut file = file_system.root_dir().create_file("MANY").unwrap();
         file.write_all(entries.as_flattened()).unwrap();
     }
-    // The file becomes a directory.
+    // Turn the file into a directory.
     image.change_each(|block| {
         for entry in block.as_chunks_mut::<32>().0 {
             if entry.starts_with(b"MANY       ") {
@@ -463,7 +464,7 @@ fn a_folder_of_10_000_names_is_listed() {
             assert!(text.contains(&format!("{number:08}.TXT")), "{number}");
         }
     }
-    // A stall of the card can delay one of them. A page comes after a search of the whole folder for index.htm.
+    // A stall of the card can delay any of them. Before a page is sent, the whole folder is searched for index.htm.
     let median_ns = |mut times_ns: Vec<u64>| {
         times_ns.sort_unstable();
         times_ns[times_ns.len() / 2]
@@ -473,7 +474,7 @@ fn a_folder_of_10_000_names_is_listed() {
     assert!(page_ns <= 250_000_000, "{page_ns}");
 }
 
-/// The recording goes on at 344 kB/s meanwhile.
+/// The recording continues at 344 kB/s during the download.
 #[test]
 fn a_day_of_70_mb_is_downloaded_in_60_s() {
     let stream = StreamSetup {

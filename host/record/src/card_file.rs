@@ -289,7 +289,7 @@ fn image_of(device: &Path) -> Option<PathBuf> {
     })
 }
 
-/// Decodes a path in which blanks and other special bytes are octal numbers after a backslash.
+/// Decodes a path in which spaces and other special bytes are escaped in octal, such as `\040`.
 fn unescaped(text: &str) -> PathBuf {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();

@@ -80,7 +80,7 @@ impl InputLines {
         if bytes > LINE_BYTES_MAX {
             return Err(TooLong { index: 0, bytes });
         }
-        // A format lasts as long as the program, and a program records one input.
+        // A format borrows its header for the lifetime of the program. The leak is small: a program records one input.
         self.header = String::from(header).leak();
         Ok(())
     }

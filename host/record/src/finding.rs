@@ -1,4 +1,4 @@
-//! Contents of a card or image without a FAT of a recorder, and remedies that lose no data.
+//! Contents of a card or image that has no file system of a recorder, and remedies that lose no data.
 
 use cardiograph_recorder::FatError;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Bytes to look at: all signatures are within them.
+/// Number of bytes read from the start; they contain all signatures.
 const HEAD_BYTES: u64 = 128 << 10;
 
 /// Contents of a card or image in which recovery found no recordings, and which it therefore left unchanged.
@@ -35,7 +35,7 @@ enum Contents {
 }
 
 impl Finding {
-    /// Finds out why a volume cannot be mounted; returns `None` if the error has another reason.
+    /// Determines why a volume cannot be mounted; returns `None` if its contents are not the reason.
     pub(crate) fn of<Card: fmt::Display>(path: &Path, error: &FatError<Card>) -> Option<Finding> {
         let contents = match error {
             FatError::LargerThanCard { end, card_blocks } => Contents::Truncated {

@@ -5,8 +5,7 @@
 //!   input ─────────┘                              └───────────> counts compared with the reports
 //! ```
 //!
-//! Files are read after the recording has ended, because reading would keep the storage device from the
-//! recorder's writes.
+//! Files are read after the recording has ended, because reads would delay the recorder's writes.
 
 use crate::directory::{is_recording_there, path_of};
 use crate::feed::text_format;

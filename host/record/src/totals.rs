@@ -8,10 +8,10 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// Text after the last mark that is read at most. There is a mark at least every 64 blocks.
+/// Maximum number of bytes read after the last mark of a text file, which has a mark at least every 64 blocks.
 const TAIL_BYTES_MAX: u64 = 1 << 20;
 
-/// Totals of a recording. Those of version 0.1 are not known, and 0.
+/// Totals of a recording; all 0 for recordings of version 0.1, which do not contain them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordingTotals {
     /// Name of the session; empty if there is none.
@@ -20,11 +20,11 @@ pub struct RecordingTotals {
     pub first_us: u64,
     /// Time of its last mark, in us of the recorder's clock.
     pub last_us: u64,
-    /// Samples.
+    /// Number of samples.
     pub samples: u64,
-    /// Gaps.
+    /// Number of gaps.
     pub gaps: u32,
-    /// Samples in gaps.
+    /// Number of samples in gaps.
     pub lost: u64,
 }
 
@@ -38,7 +38,7 @@ pub fn totals_of(file: &File, id: FileId, bytes: u64) -> io::Result<RecordingTot
     file.read_exact_at(&mut first[..first_bytes], 0)?;
     let (epoch, is_binary) = match FirstBlock::of(&first) {
         FirstBlock::Recording { epoch, is_binary } => (epoch, is_binary),
-        // A file of a single block has no mark left.
+        // Trimming has removed the mark of a recording that fits in a single block.
         _ if is_text_of_recorder(&first[..first_bytes]) => {
             let mut totals = RecordingTotals::default();
             totals.add_text(&first[..first_bytes], true);
@@ -59,7 +59,7 @@ pub fn totals_of(file: &File, id: FileId, bytes: u64) -> io::Result<RecordingTot
     };
     let found = block_on(find_end(&mut FileBlocks { file, blocks }, &reserved))?;
     let mut totals = RecordingTotals::of(&found);
-    // A text of version 0.1 has no totals, so that those of its end are of no use.
+    // Marks of version 0.1 have no totals, so adding the lines after the last mark would be pointless.
     if !is_binary && found.number.is_some() {
         let tail_bytes = (bytes - found.bytes.min(bytes)).min(TAIL_BYTES_MAX);
         let mut tail = vec![0; tail_bytes as usize];
@@ -82,13 +82,13 @@ impl RecordingTotals {
         }
     }
 
-    /// Adds the lines of a text, which begins at the beginning of the file or within it.
+    /// Adds the lines of a text. `is_beginning` is true if the text begins at the start of the file.
     fn add_text(&mut self, text: &[u8], is_beginning: bool) {
         let text = String::from_utf8_lossy(text);
         let mut lines = text.split_inclusive('\n').peekable();
         let is_about = |line: &&str| note_of(line).is_some_and(|note| note.starts_with("#file "));
         if is_beginning {
-            // The names of the columns precede the line about the file.
+            // The column names precede the `#file` line.
             lines.next_if(|line| !is_about(line));
         }
         for line in lines.filter(|line| line.ends_with('\n')) {

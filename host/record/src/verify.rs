@@ -63,7 +63,7 @@ fn is_header(line: &[u8], feed: &dyn Feed) -> bool {
     }
 }
 
-/// Samples of a stream that its files have been found to contain so far.
+/// Samples of a stream found in its files so far.
 #[derive(Clone, Default)]
 pub struct FoundSamples {
     /// Index of the next expected sample.

@@ -1,4 +1,4 @@
-//! Totals of recordings, compared with the recorder's own.
+//! Totals of recordings, compared with those that the recorder itself reports.
 
 use cardiograph_record::{
     BinarySamples, DirectoryStream, Feed, Lines, LiveFeed, LiveSetup, Monitor, RecordingTotals,

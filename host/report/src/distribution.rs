@@ -22,11 +22,11 @@ impl Bucket {
 
 /// Longest bar, in columns.
 const BAR_MAX: usize = 40;
-/// Shortest longest bar.
+/// Minimum length of the longest bar, in columns.
 const BAR_MIN: usize = 4;
 /// Width of the lower limits.
 const LIMIT_WIDTH: usize = 7;
-/// Bars end with an eighth of a column.
+/// Last characters of bars, whose lengths are multiples of an eighth of a column.
 const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
 /// Returns the buckets from the first to the last that is not empty; none if the report has no distribution.

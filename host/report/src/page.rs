@@ -33,7 +33,7 @@ const SCRIPT: &str = concat!(
 /// Maximum number of points in the latency plot; beyond that, groups of writes are shown by minimum and maximum. With
 /// their times, these are 2.1 MB of the page.
 const POINTS_MAX: u64 = 1 << 17;
-/// Largest number of stalls that are kept beside the points.
+/// Maximum number of stalls kept in addition to the points.
 const STALLS_MAX: usize = 1 << 15;
 
 /// Maximum number of vertices of the backlog curve.
@@ -58,7 +58,7 @@ struct Page<'a> {
 /// A comparison of the reports of a page, as text.
 #[derive(Serialize)]
 pub struct Comparison {
-    /// Heads of the table: an empty one, and the names of the runs.
+    /// Column headings of the table: an empty one, and the names of the runs.
     pub heads: Vec<String>,
     /// Rows of the table: a name, and the value of each run.
     pub rows: Vec<Vec<String>>,
@@ -93,7 +93,7 @@ struct Points {
     group: u64,
     start_bytes: u64,
     bytes_per_group: u64,
-    /// Start positions of the points; absent if they have equal distances, or if there are times.
+    /// Start positions of the points; absent if the points are equally spaced, or if there are times.
     #[serde(skip_serializing_if = "Option::is_none")]
     x_bytes: Option<String>,
     /// Start times of the points; present if the time axis is shared with another plot.

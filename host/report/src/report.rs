@@ -35,13 +35,13 @@ pub(crate) const BACKLOG_BUFFER_BYTES: u64 = 64 << 10;
 /// Relative drift above which no single step length describes a recording.
 const DRIFT_MAX: f64 = 0.02;
 
-/// Parts in a whole of a percentile.
+/// Scale of percentiles: parts per million.
 const PPM: u32 = 1_000_000;
 
 /// Maximum number of late steps in the JSON of a recording.
 const GAPS_MAX: usize = 1000;
 
-/// Fewer spacings have no most frequent one.
+/// Minimum number of spacings for a most frequent one.
 const MODE_SPACINGS_MIN: u64 = 10;
 
 /// Figures, notes and warnings of a run, for all outputs.

@@ -59,7 +59,7 @@ fn a_single_stall_is_visible_and_lines_fit() {
         let rows: Vec<&str> = shown.lines().skip(2).collect();
         assert_eq!(rows.len(), buckets(&report).len());
         for row in &rows {
-            // Styles take no room.
+            // The markers of the style take no columns.
             let width = row.chars().filter(|c| !"<>".contains(*c)).count();
             // The bars have at least 4 columns, and the marks stay readable.
             assert!(width <= columns.max(52), "{width} of {columns}: {row}");

@@ -6,7 +6,7 @@ use cardiograph_report::{figures_of, page};
 use cardiograph_trace::{About, Loaded, Operation, OperationKind, Recording, Trace};
 use serde_json::Value;
 
-/// Latencies in us and how many writes have them: apart, so that the shares between them are known.
+/// Latencies in us, and the number of writes with each: far apart, so that the shares between them are known.
 const LATENCIES_US: [(u64, u64); 5] = [
     (900, 5000),
     (2_000, 4000),
@@ -50,7 +50,7 @@ fn share_of(latencies_us: &[(u64, u64)], us: f64) -> f64 {
     slow as f64 / total as f64
 }
 
-/// Returns what the page draws in the plot whose label starts with `title`.
+/// Returns the lines and texts that the page draws in the plot whose label starts with `title`.
 fn plot(html: &str, title: &str) -> Value {
     let pen = format!("<script>{}</script>", include_str!("browser/pen.js"));
     let markup = browser::markup(&html.replacen("<head>", &format!("<head>{pen}"), 1));
@@ -72,7 +72,7 @@ struct Axis {
 }
 
 impl Axis {
-    /// Takes the labels with the given alignment that `value` understands.
+    /// Creates an axis from the labels with the given alignment that `value` can parse.
     fn of(plot: &Value, align: &str, along: &str, value: impl Fn(&str) -> Option<f64>) -> Axis {
         let texts = plot["texts"].as_array().unwrap().iter();
         let ticks: Vec<(f64, f64)> = texts
@@ -83,7 +83,7 @@ impl Axis {
             })
             .collect();
         assert!(ticks.len() >= 3, "{ticks:?}");
-        // The last label may be moved to fit into the plot.
+        // The last label may be moved so that it fits in the plot.
         let (first, last) = (ticks[0], ticks[ticks.len() - 2]);
         Axis {
             pixel: first.0,

@@ -26,7 +26,7 @@ const BLOCKS_MAX: u64 = 400_000;
 /// First block of the file, at half the capacity of the smallest card. A file that reaches the end of the
 /// card continues at this block.
 const FILE_BLOCK: u64 = 65_536;
-/// Block of the file's directory entry, in another mapping unit than the file's data.
+/// Block of the file's directory entry, in a different mapping unit than the file's data.
 const DIRECTORY_BLOCK: u64 = 32_768;
 
 /// Model of the host through which the writes reach the card.

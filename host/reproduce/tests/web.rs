@@ -1,4 +1,4 @@
-//! Study 1's web server: its downloads, and what they depend on.
+//! Study 1's web server: the throughput of its downloads, and the factors that determine it.
 //!
 //! Each download is compared byte by byte with the file that was written, and each run reads its lines back.
 
@@ -36,7 +36,7 @@ fn a_client_downloads_ten_times_one_after_the_other() {
     );
 }
 
-/// "Range", in the words of the study.
+/// The study calls a bad link "range".
 #[test]
 fn downloads_over_a_bad_link_are_slow_and_end_right() {
     let good = experiment(Place::MainLoop, 1360, 0).run(1).unwrap();

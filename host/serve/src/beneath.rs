@@ -1,4 +1,4 @@
-//! A directory that no path escapes.
+//! A directory that no path can leave.
 
 use cardiograph_server::Error;
 use rustix::fs::{
@@ -11,12 +11,12 @@ use std::path::Path;
 /// Suffix of unfinished files.
 pub const PART: &str = ".part";
 
-/// Maximum number of symbolic links, mounts and `..` that a lookup may follow: none.
+/// Rules of a lookup: it stays below the root and follows no symbolic link.
 const RESOLVE: ResolveFlags = ResolveFlags::BENEATH
     .union(ResolveFlags::NO_SYMLINKS)
     .union(ResolveFlags::NO_MAGICLINKS);
 
-/// An open directory. All paths are relative to it; none of them leaves it, and none follows a symbolic link.
+/// An open directory. All paths are relative to it; a lookup never leaves it, and follows no symbolic link.
 #[derive(Debug)]
 pub struct Root {
     directory: OwnedFd,
@@ -86,7 +86,7 @@ impl Root {
         openat2(&self.directory, relative, flags, Mode::empty(), RESOLVE)
     }
 
-    /// Refuses hidden names, and short names of FAT that stand for hidden ones.
+    /// Refuses hidden names, and FAT short names of files whose long names are hidden.
     fn check(&self, path: &str) -> Result<(), Error> {
         let mut parent_bytes = 0;
         for name in path.split('/') {
@@ -101,8 +101,8 @@ impl Root {
         Ok(())
     }
 
-    /// Refuses a name that refers to something but is not listed in its directory: it is the second, short
-    /// name of a file on FAT, and the file may be hidden.
+    /// Refuses a name that exists but is not listed in its directory: it is the short name of a file on FAT,
+    /// and the long name may be hidden.
     fn check_alias(&self, parent: &str, name: &str) -> Result<(), Error> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         let Ok(parent) = self.open_at(parent, flags) else {
@@ -136,7 +136,7 @@ pub fn stem_of_part(name: &str) -> Option<&str> {
     end.eq_ignore_ascii_case(PART).then_some(stem)
 }
 
-/// Returns the reason that a system error stands for.
+/// Converts a system error to an error of the server.
 pub fn error_of(errno: Errno) -> Error {
     match errno {
         Errno::NOENT => Error::NotFound,
@@ -146,7 +146,7 @@ pub fn error_of(errno: Errno) -> Error {
         Errno::NOTEMPTY => Error::NotEmpty,
         Errno::NAMETOOLONG => Error::TooLong,
         Errno::INVAL | Errno::ILSEQ => Error::NameInvalid,
-        // A link; another file system; a socket.
+        // A symbolic link; a path that leaves the root, or another file system; a socket.
         Errno::LOOP | Errno::XDEV | Errno::NXIO => Error::Forbidden,
         Errno::ACCESS | Errno::PERM | Errno::ROFS => Error::Forbidden,
         Errno::NOSPC | Errno::DQUOT => Error::Full,

@@ -1,4 +1,4 @@
-//! A card or a card image on this computer, without mounting it: the recorder's file system serves it.
+//! A card or a card image on this computer, served through the recorder's file system without being mounted.
 
 use crate::listener::{Listener, Settings};
 use cardiograph_card::{BLOCK_BYTES, Block, BlockDevice, WriteError};
@@ -31,7 +31,7 @@ impl ServedCard {
     pub fn open(path: &Path, is_read_only: bool) -> Result<ServedCard, String> {
         let mut card = CardFile::open(path, is_read_only).map_err(|error| error.to_string())?;
         let mut volume = FatVolume::new(dos_time_now, 0);
-        // Every access to a file is complete when it returns.
+        // Accesses to the file block, so the future completes at its first poll.
         match volume.mount(&mut card).now_or_never() {
             Some(Err(FatError::Card(error))) => Err(error.to_string()),
             Some(Err(error)) => {
@@ -53,7 +53,7 @@ impl Listener {
     /// it, not even repairs: interrupted recordings look as if they were trimmed.
     ///
     /// # Errors
-    /// Those of the system, at the start only.
+    /// Errors of the operating system, at the start only.
     pub fn serve_card(
         self,
         card: ServedCard,

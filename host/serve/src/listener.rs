@@ -29,20 +29,20 @@ const CONNECTIONS_PER_ADDRESS_MAX: usize = 192;
 /// Maximum number of event streams.
 const EVENT_STREAMS_MAX: u8 = 96;
 const _: () = assert!(EVENT_STREAMS_MAX as usize <= CONNECTIONS_PER_ADDRESS_MAX / 2);
-/// Interval at which a stop request is noticed.
+/// Interval between checks for a stop request.
 const STOP_POLL: Duration = Duration::from_millis(50);
 /// Time that connections have to end after a stop request.
 const GRACE: Duration = Duration::from_secs(1);
 /// Threads for operations that wait for the storage device.
 const HELPERS_MAX: usize = 8;
-/// Time that a client has to read the last answer before its socket is closed.
+/// Time that a client has to read the last response before its socket is closed.
 const LINGER: Duration = Duration::from_secs(1);
-/// Reads of bytes that a client still sends then, to be discarded.
+/// Maximum number of reads that discard what a client sends during this time.
 const LINGER_READS_MAX: usize = 1024;
 /// Pause after a failed accept, for example because no file descriptor is left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Answer to a connection above the limit.
+/// Response to a connection above the limit.
 const TOO_MANY: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\n\
     Connection: close\r\n\r\n";
@@ -52,7 +52,7 @@ const TOO_MANY: &[u8] =
 pub struct Settings {
     /// Refuses every change.
     pub is_read_only: bool,
-    /// Credentials that every request needs: base64 of `user:password`.
+    /// Credentials that every request must contain: base64 of `user:password`.
     pub basic_auth: Option<String>,
     /// Host names of this computer that clients may use, in lower case.
     pub names: Vec<String>,
@@ -67,7 +67,7 @@ impl Listener {
     /// Binds an address. Port 0 selects a free port.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the operating system.
     pub fn bind(address: SocketAddr) -> io::Result<Listener> {
         let socket = std::net::TcpListener::bind(address)?;
         socket.set_nonblocking(true)?;
@@ -77,7 +77,7 @@ impl Listener {
     /// Returns the bound address.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the operating system.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
     }
@@ -86,7 +86,7 @@ impl Listener {
     /// 50 ms.
     ///
     /// # Errors
-    /// Those of the system, at the start only.
+    /// Errors of the operating system, at the start only.
     pub fn serve<S: Storage, I: Instrument>(
         self,
         storage: &S,
@@ -97,7 +97,7 @@ impl Listener {
         self.serve_beside(storage, instrument, settings, is_stopped, pending())
     }
 
-    /// Serves as [`serve`](Listener::serve) does, while another task runs. Its end is a failure.
+    /// Serves as [`serve`](Listener::serve) does, and runs the task `beside`. If that task ends, fails with its error.
     pub(crate) fn serve_beside<S: Storage, I: Instrument>(
         self,
         storage: &S,
@@ -200,7 +200,7 @@ fn leave(per_address: &mut HashMap<IpAddr, usize>, address: IpAddr) {
 
 /// Serves a connection and closes it.
 async fn serve_one<S: Storage, I: Instrument>(server: &Server<'_, S, I, Clock>, stream: TcpStream) {
-    // An answer is written in few large pieces; waiting for more would only delay it.
+    // A response is written in a few large pieces; waiting for more data would only delay it.
     let _ = stream.set_nodelay(true);
     let mut socket = Socket::new(stream);
     let mut buffers = Box::new(Buffers::new());
@@ -209,8 +209,8 @@ async fn serve_one<S: Storage, I: Instrument>(server: &Server<'_, S, I, Clock>, 
     let _ = tokio::time::timeout(LINGER, linger(socket.into_inner())).await;
 }
 
-/// Ends the connection such that the client receives the answer: closing a socket with unread bytes would
-/// discard it.
+/// Ends the connection so that the client receives the response: closing a socket with unread bytes would
+/// discard the response.
 async fn linger(mut stream: TcpStream) -> io::Result<()> {
     poll_fn(|context| Pin::new(&mut stream).poll_shutdown(context)).await?;
     let mut unread = [0; 1024];

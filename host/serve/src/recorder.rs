@@ -85,7 +85,7 @@ impl Instrument for LiveRecorder {
 
     fn control(&self, command: Command) -> Result<(), Refusal> {
         if !self.monitor.figures().is_recording {
-            // A recording on a computer begins with its command.
+            // On a computer, only the command line starts a recording.
             return Err(match command {
                 Command::Start(_) => Refusal::Unsupported,
                 Command::Stop | Command::Rotate(_) => Refusal::NotRecording,

@@ -6,15 +6,15 @@ use std::io;
 use tokio::net::TcpStream;
 use tokio::task::yield_now;
 
-/// Bytes that a connection may transfer before it is the turn of the others.
+/// Bytes that a connection may transfer before it yields to the others.
 const TURN_BYTES: usize = 64 << 10;
 /// Cost of a call, in bytes.
 const CALL_BYTES: usize = 2 << 10;
 
-/// A socket that lets the other connections go on, even if it is always ready.
+/// A socket that yields to other connections, even if it is always ready.
 pub struct Socket {
     socket: FromTokio<TcpStream>,
-    /// Bytes of the current turn, with the cost of its calls.
+    /// Bytes transferred in the current turn, plus the cost of its calls.
     used: usize,
 }
 
@@ -30,7 +30,8 @@ impl Socket {
         self.socket.into_inner()
     }
 
-    /// Ends the turn if it is used up. This comes before a transfer, so that a dropped call has transferred nothing.
+    /// Yields if the turn is used up. Runs before a transfer, so that a call dropped while it yields has
+    /// transferred nothing.
     async fn turn(&mut self) {
         if self.used >= TURN_BYTES {
             self.used = 0;
@@ -72,7 +73,7 @@ mod tests {
     use std::pin::pin;
     use tokio::net::TcpListener;
 
-    /// All bytes fit into the buffers of the system, so that no write has to wait.
+    /// All bytes fit in the system's socket buffers, so no write has to wait.
     #[test]
     fn a_socket_that_is_always_ready_leaves_turns_to_others() {
         let runtime = tokio::runtime::Builder::new_current_thread()

@@ -11,15 +11,15 @@ use std::time::{Duration, SystemTime};
 
 const BYTES: usize = 20 << 20;
 
-/// Overwrites a byte in place, without a change of the length.
+/// Overwrites a byte in place, without changing the length.
 fn overwrite(server: &Server, name: &str) {
     let file = fs::File::options().write(true).open(server.path(name));
     file.unwrap().write_all_at(b"x", BYTES as u64 - 1).unwrap();
 }
 
-/// Begins a download of more than sockets buffer, lets `change` happen, and receives the rest.
+/// Begins a download that exceeds the socket buffers, calls `change`, and receives the rest.
 fn download(server: &Server, path: &str, change: impl FnOnce()) -> Response {
-    // The clock of a file system ticks every few ms.
+    // Timestamps of files have a resolution of a few ms.
     thread::sleep(Duration::from_millis(50));
     let mut stream = server.connect();
     let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
@@ -47,7 +47,7 @@ fn a_file_that_is_overwritten_arrives_incomplete() {
         server.write("folder/small", "small");
         let response = download(&server, path, || overwrite(&server, "folder/large"));
         assert!(!is_whole(&response), "{path}");
-        // Nothing disturbs this one; a new name is no change.
+        // Renaming the file does not disturb the download, because the contents do not change.
         server.write("folder/large", &contents);
         let response = download(&server, path, || {
             fs::rename(server.path("folder/large"), server.path("folder/moved")).unwrap();
@@ -64,7 +64,7 @@ fn a_file_that_grows_arrives_as_it_was() {
     let server = Server::start();
     let contents = noise(BYTES, 1);
     server.write("log.csv", &contents);
-    // A file system sets the time before the length, here 20 ms before.
+    // An append updates the time before the length; the test extends this delay to 20 ms.
     for between_ms in [0, 20] {
         let mut appending = None;
         let response = download(&server, "/log.csv", || {

@@ -1,4 +1,4 @@
-//! Hostile and broken clients: nothing outside the directory is read or changed, and nobody waits for them.
+//! Hostile and broken clients: they cannot read or change anything outside the directory, nor delay other clients.
 
 mod common;
 
@@ -257,7 +257,7 @@ fn wrong_lengths_are_refused_and_change_nothing() {
         assert_eq!(response.status, 400, "{fields}: {}", response.head);
         assert_eq!(server.read("a"), b"old", "{fields}");
     }
-    // More than fits on any storage device; the largest lengths are no numbers of a file system.
+    // More than fits on any storage device; the largest lengths exceed the integers of a file system.
     for length in [
         "999999999999999999",
         "9223372036854775807",
@@ -282,7 +282,7 @@ fn wrong_lengths_are_refused_and_change_nothing() {
     assert_eq!(server.get("/a").body, b"old");
 }
 
-/// A request in a body must never be taken for a request.
+/// A request within a body must never be executed.
 #[test]
 fn a_chunked_body_is_not_the_next_request() {
     let server = Server::start();
@@ -428,7 +428,7 @@ fn one_address_never_holds_the_last_connection() {
     let server = Server::start();
     server.write("a", "a");
     let held: Vec<_> = (0..192).map(|_| server.connect()).collect();
-    // The server may accept them in another order than they were made.
+    // The server may accept connections in a different order than clients open them.
     let refused = (0..10).filter(|_| server.get("/a").status == 503).count();
     assert!(refused > 0);
     drop(held);

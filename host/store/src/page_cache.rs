@@ -255,7 +255,7 @@ impl SectorCache for PageCache {
     }
 
     fn wants_fs_info(&self) -> bool {
-        // No: the library writes the FSInfo sector when it unmounts the volume.
+        // The library writes the FSInfo sector only when it unmounts the volume.
         false
     }
 

@@ -77,14 +77,14 @@ impl Step for ManyFiles {
     fn on<S: Store<Error = StoreError>>(self, store: &mut S, _clock: &mut impl Clock) {
         let lines = lines();
         assert!(store.mkdir("DIR").unwrap());
-        assert!(!store.mkdir("DIR").unwrap(), "it is there already");
+        assert!(!store.mkdir("DIR").unwrap(), "the folder exists");
         let mut file = store.create("DIR/OPEN.TXT").unwrap();
         for (i, piece) in lines.chunks(77).enumerate() {
             store.write(&mut file, i as u64 * 77, piece).unwrap();
         }
         store.flush(&mut file, Flush::Wait).unwrap();
         store.close(file).unwrap();
-        assert!(store.create("DIR/OPEN.TXT").is_err(), "it is there already");
+        assert!(store.create("DIR/OPEN.TXT").is_err(), "the file exists");
         for (i, piece) in lines.chunks(1000).enumerate() {
             let mut file = store.append("DIR/APPENDED.TXT").unwrap();
             store.write(&mut file, i as u64 * 1000, piece).unwrap();
@@ -342,8 +342,8 @@ fn files_sharing_a_buffer_evict_each_other() {
     assert_eq!(own[1], (0, 0), "all data is in the buffers");
 }
 
-/// Writes a file of 512 KiB in pieces, then syncs it. The pieces are in ascending order, or in descending
-/// order if true.
+/// Writes a file of 512 KiB in pieces, then syncs it. The pieces are in ascending order, or, if the value is true,
+/// in descending order.
 #[derive(Clone, Copy)]
 struct Backwards(bool);
 

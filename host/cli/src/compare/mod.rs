@@ -1,4 +1,4 @@
-//! `cardiograph compare`: whether one card is faster than another.
+//! `cardiograph compare`: tells whether one card is faster than another.
 //!
 //! ```text
 //!   args ──> sides: files ──> read ────────┬──> Report of each ──> plan::comparison ──> table, JSON, Markdown, HTML
@@ -49,7 +49,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         }
     }
     let found = compare(&reports).map_err(Failure::new)?;
-    // The page and the conditions have the figures of the comparison, which are exact.
+    // The page and the conditions use the percentiles of the comparison, which are exact.
     for (report, side) in reports.iter_mut().zip(&found.sides) {
         let latency = &mut report.summary.latency_us;
         latency.median = Some(side.latency_us.median.value);

@@ -14,7 +14,7 @@ use ureq::{Agent, Body, RequestBuilder};
 
 /// Longest wait for a connection.
 const CONNECT: Duration = Duration::from_secs(10);
-/// Longest wait for the next bytes. A recorder that needs its card may let a reader wait.
+/// Longest wait for the next bytes. A recorder that needs its card may delay reads.
 const READ: Duration = Duration::from_secs(30);
 /// Maximum length of a list.
 const LIST_BYTES_MAX: u64 = 64 << 20;
@@ -42,7 +42,7 @@ pub struct Entry {
     /// The recorder is writing the file.
     #[serde(default)]
     pub growing: bool,
-    /// Reason why the server cannot be asked for it.
+    /// Reason why the entry cannot be requested from the server.
     pub unavailable: Option<String>,
 }
 
@@ -65,9 +65,9 @@ pub struct Group {
     pub recordings: u64,
     /// Total length in bytes.
     pub size: u64,
-    /// Samples.
+    /// Number of samples.
     pub samples: u64,
-    /// Samples lost in gaps.
+    /// Number of samples lost in gaps.
     pub lost: u64,
     /// The recorder is writing one of the files.
     pub growing: bool,
@@ -83,16 +83,16 @@ pub enum Found {
     File,
 }
 
-/// Bytes of a file that a request asks for.
+/// Part of a file to request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
     /// Offset of the first byte.
     pub start: u64,
-    /// Entity tag that the previous bytes had.
+    /// Entity tag of the bytes before `start`.
     pub tag: Option<String>,
 }
 
-/// Reason why a request had no usable response.
+/// Reason why a request got no usable response.
 #[derive(Debug)]
 pub enum RequestError {
     /// The connection failed; another attempt may succeed.
@@ -156,7 +156,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Requests a file or a part of it.
+    /// Requests a file or part of it.
     pub fn get(&self, url: &Url, wanted: &Wanted) -> Result<Response<Body>, RequestError> {
         let mut request = self.authorized(self.agent.get(url.to_string()));
         if let Some(tag) = wanted.tag.as_ref().filter(|_| wanted.start > 0) {
@@ -167,14 +167,14 @@ impl<'a> Client<'a> {
         self.usable(request.call())
     }
 
-    /// Returns the length of a file, if the server tells it.
+    /// Returns the length of a file, if the server states it.
     pub fn length(&self, url: &Url) -> Result<Option<u64>, RequestError> {
         let response = self.authorized(self.agent.head(url.to_string())).call();
         let response = self.usable(response)?;
         Ok(header(&response, "Content-Length").and_then(|length| length.parse().ok()))
     }
 
-    /// Returns the entries of a folder, or that the path is no folder.
+    /// Returns the entries of a folder, or [`Found::File`] if the path is not that of a folder.
     pub fn folder(&self, path: &str) -> Result<Found, Failure> {
         let url = Url::parse(&self.origin).map_err(Failure::new)?;
         let list = url.at("/list").with(&format!("dir={path}"));

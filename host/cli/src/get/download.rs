@@ -16,7 +16,7 @@ use ureq::http::Response;
 
 /// Bytes per read.
 const PIECE_BYTES: usize = 128 << 10;
-/// Attempts in a row without a new byte, after which a download fails.
+/// Number of consecutive attempts without a new byte after which a download fails.
 const ATTEMPTS_MAX: u32 = 6;
 /// Pause before the second attempt; it doubles with each further one.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -56,9 +56,9 @@ pub enum Outcome {
 trait Sink {
     /// Returns the bytes received so far and their entity tag.
     fn wanted(&self) -> Wanted;
-    /// Begins again, because the file has changed.
+    /// Starts over, because the file has changed.
     fn restart(&mut self) -> Result<(), Failure>;
-    /// Notes the entity tag of the bytes that follow.
+    /// Stores the entity tag of the bytes that follow.
     fn set_tag(&mut self, tag: Option<&str>) -> Result<(), Failure>;
     fn append(&mut self, bytes: &[u8]) -> Result<(), Failure>;
 }
@@ -78,7 +78,7 @@ impl Download<'_> {
     /// Downloads to the partial file of `output`.
     pub fn to_partial(&self, output: &Path) -> Result<Received, Failure> {
         match (output.symlink_metadata(), shared::existing()) {
-            // The complete file takes its place.
+            // The download replaces the existing file once it is complete.
             (Ok(metadata), Existing::Replace) if metadata.is_file() => (),
             (Ok(metadata), _) => return self.check_existing(output, metadata.len()),
             (Err(_), _) => (),
@@ -104,7 +104,7 @@ impl Download<'_> {
         self.receive(&mut ToStandardOutput(Wanted::default()))
     }
 
-    /// Accepts an existing file if the server's has the same length.
+    /// Accepts an existing file if the server's file has the same length.
     fn check_existing(&self, output: &Path, bytes: u64) -> Result<Received, Failure> {
         let length = self.client.length(self.url);
         match length.map_err(|error| self.failure(&error))? {
@@ -154,7 +154,7 @@ impl Download<'_> {
         Ok(())
     }
 
-    /// Waits, and notices Ctrl-C.
+    /// Waits; fails after Ctrl-C.
     fn pause(&self, pause: Duration) -> Result<(), Failure> {
         let steps = pause.as_millis().div_ceil(50);
         for _ in 0..steps {
@@ -295,7 +295,7 @@ impl Sink for ToStandardOutput {
 
     fn restart(&mut self) -> Result<(), Failure> {
         Err(Failure::new(
-            "the file has changed during the download; begin again",
+            "the file changed during the download; start the download again",
         ))
     }
 

@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 
 /// Maximum depth of folders.
 const DEPTH_MAX: u32 = 16;
-/// Files that become durable together; all of them are open until then.
+/// Number of files that become durable together; all of them are open until then.
 const BATCH_FILES: usize = 256;
-/// Bytes after which files become durable, so that little is lost with the power.
+/// Number of bytes after which files become durable, so that a power loss destroys little.
 const BATCH_BYTES: u64 = 64 << 20;
 
 /// Returns the entries of a folder as text, sorted by name.
@@ -71,8 +71,7 @@ pub fn group_list(client: &Client, kind: &str) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// Downloads all files of a folder and its subfolders. Files that are already there with the same length are
-/// skipped.
+/// Downloads all files of a folder and its subfolders. Skips files that already exist with the same length.
 pub fn fetch_all(
     client: &Client,
     url: &Url,
@@ -87,7 +86,7 @@ pub fn fetch_all(
         failed: 0,
     };
     let fetched = folder.fetch(url, output, entries, DEPTH_MAX);
-    // After Ctrl-C, too: these files are complete.
+    // Finish the received files even after Ctrl-C: they are complete.
     folder.finish()?;
     fetched?;
     match folder.failed {
@@ -127,7 +126,7 @@ impl Folder<'_> {
                 self.fail(Failure::new(format!("{url}: {}", printable(reason))))?;
             } else if !is_safe(&entry.name) {
                 self.fail(Failure::new(format!(
-                    "{url}: not a name of a file; ignored"
+                    "{url}: not a valid file name; ignored"
                 )))?;
             } else if !entry.is_folder() {
                 self.fetch_file(&url, path, &entry)?;
@@ -142,7 +141,7 @@ impl Folder<'_> {
 
     fn fetch_file(&mut self, url: &Url, path: PathBuf, entry: &Entry) -> Result<(), Failure> {
         self.client.check_interrupt()?;
-        // The list has the length of a finished file, so that one that is there needs no request.
+        // The list states the length of a finished file, so a file that already exists needs no request.
         let is_there = path
             .symlink_metadata()
             .is_ok_and(|found| found.is_file() && Some(found.len()) == entry.size);
@@ -168,7 +167,7 @@ impl Folder<'_> {
         }
     }
 
-    /// Makes the received files durable and gives them their names.
+    /// Makes the received files durable and gives them their final names.
     fn finish(&mut self) -> Result<(), Failure> {
         let (mut files, mut done) = (Vec::new(), Vec::new());
         for (path, partial, outcome) in self.received.drain(..) {
@@ -193,7 +192,7 @@ impl Folder<'_> {
         }
     }
 
-    /// Reports a file that cannot be downloaded, which must not keep the others from it.
+    /// Reports a file that cannot be downloaded, so that the download of the others continues.
     fn fail(&mut self, failure: Failure) -> Result<(), Failure> {
         let Failure::Message(message) = failure else {
             return Err(failure);

@@ -1,8 +1,8 @@
 //! A download in progress on this computer.
 //!
-//! `FILE.part` contains the bytes received, `FILE.part.tag` the address and the entity tag that they had. Both
-//! together let another run continue. A long `FILE` is shortened in these names. Small files need no tag file: to begin
-//! again costs little.
+//! `FILE.part` contains the bytes received, `FILE.part.tag` their address and entity tag. Together, they let another
+//! run continue. In these names, a long `FILE` is shortened. Small files need no tag file, because starting over costs
+//! little.
 
 use crate::failure::Failure;
 use std::collections::HashMap;
@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 
 /// Longest name of a file on the usual file systems, in bytes.
 const NAME_BYTES_MAX: usize = 255;
-/// Bytes from which on another run continues instead of beginning again.
+/// Number of bytes after which the tag file is written, in case this run is killed. Shorter downloads then start over.
 const UNTAGGED_BYTES_MAX: u64 = 64 << 10;
-/// Bytes of a long name that its temporary name begins with.
+/// Number of bytes from the start of a long name that its temporary name keeps.
 const START_BYTES: usize = 100;
 
 /// The partial file of a download.
@@ -24,11 +24,11 @@ pub struct Partial {
     part: PathBuf,
     tag_file: PathBuf,
     file: File,
-    /// Address of the bytes.
+    /// Address that the bytes come from.
     url: String,
     /// Bytes received.
     pub bytes: u64,
-    /// Entity tag that they had.
+    /// Entity tag of these bytes.
     pub tag: Option<String>,
     /// Entity tag in the tag file.
     saved_tag: Option<String>,
@@ -80,10 +80,10 @@ impl Partial {
         emptied.map_err(|error| failure(&self.part, &error))
     }
 
-    /// Notes the entity tag of the bytes that follow.
+    /// Stores the entity tag of the bytes that follow.
     pub fn set_tag(&mut self, tag: Option<&str>) -> Result<(), Failure> {
         self.tag = tag.map(str::to_string);
-        // A tag file never describes other bytes.
+        // The tag file must never describe bytes other than those received.
         if self.saved_tag.is_some() && self.saved_tag != self.tag {
             self.saved_tag = None;
             remove(&self.tag_file).map_err(|error| failure(&self.tag_file, &error))?;
@@ -112,9 +112,9 @@ impl Partial {
         Ok(())
     }
 
-    /// Keeps what has been received for another run.
+    /// Keeps the bytes received, so that another run can continue.
     pub fn leave(mut self) {
-        // The other run begins again if this fails.
+        // If this fails, the other run starts over.
         if self.bytes > 0 {
             let _ = self.save_tag();
         } else {
@@ -123,14 +123,14 @@ impl Partial {
         }
     }
 
-    /// Makes the file durable and gives it its name.
+    /// Makes the file durable and gives it its final name.
     pub fn finish(self) -> Result<(), Failure> {
         let synced = self.file.sync_all();
         synced.map_err(|error| failure(&self.part, &error))?;
         self.publish()
     }
 
-    /// Gives a durable file its name.
+    /// Gives a durable file its final name.
     fn publish(self) -> Result<(), Failure> {
         fs::rename(&self.part, &self.output)
             .and_then(|()| match self.saved_tag {
@@ -141,9 +141,9 @@ impl Partial {
     }
 }
 
-/// Makes files durable together, which is much faster than one by one, and gives them their names.
+/// Makes files durable together, which is much faster than one by one, and gives them their final names.
 pub fn finish_all(files: Vec<Partial>) -> Vec<Result<(), Failure>> {
-    // One of each file system: syncfs covers the others.
+    // Sync one file of each file system: syncfs covers the others.
     let mut synced: HashMap<u64, Result<(), rustix::io::Errno>> = HashMap::new();
     let finished = files.into_iter().map(|file| {
         let device = file.file.metadata().map(|metadata| metadata.dev());

@@ -51,7 +51,7 @@ impl Url {
             None => (rest, ""),
         };
         if server.contains('@') {
-            // Not repeated here: it may contain a password.
+            // The message does not repeat the address, which may contain a password.
             return Err(
                 "the address contains a user name; pass it with --auth USER:PASSWORD instead"
                     .to_string(),

@@ -90,8 +90,8 @@ pub struct Record {
     #[arg(long, value_name = "-|FILE")]
     pub samples: Option<PathBuf>,
 
-    /// Serve the directory over HTTP during the recording; for other computers than this one read-only, unless there
-    /// is --auth. `cardiograph serve --help` has more [default: no server]
+    /// Serve the directory over HTTP during the recording; other computers can only read unless --auth is given. See
+    /// also `cardiograph serve --help` [default: no server]
     #[arg(long, value_name = "ADDR")]
     pub serve: Option<String>,
 

@@ -144,7 +144,8 @@ fn replayed(path: &Path, length: Option<Duration>) -> Result<InputLines, Failure
     Ok(input)
 }
 
-/// Returns the names of the columns: the last line before the first sample that has as many fields, and letters.
+/// Returns the column names: the last line before the first sample that has as many fields as the sample, and contains
+/// letters.
 fn header_before(text: &[u8], first: &Range<usize>) -> String {
     let fields = |line: &[u8]| {
         let is_separator = |byte: &&u8| matches!(byte, b',' | b';' | b'\t');

@@ -130,7 +130,7 @@ fn rate(figures: &Figures) -> Section {
     }
 }
 
-/// Says so if samples were lost at a rate below the bound.
+/// Returns a clause for the table if samples were lost at a rate below the bound, or else empty text.
 fn lost_below(figures: &Figures, bound: f64) -> String {
     let kept = figures.samples_written.max(1) as f64 / figures.samples_pushed.max(1) as f64;
     let pushed = figures.file_rate_bytes_per_s / kept;

@@ -1,8 +1,8 @@
 //! Moving-block bootstrap of percentiles (Künsch 1989).
 //!
-//! Consecutive latencies depend on each other: stalls come at a spacing. Resampling single writes would ignore this, so
-//! the bootstrap draws whole blocks, which are longer than the spacing of the stalls, and computes the percentile of
-//! every resampled trace.
+//! Consecutive latencies depend on each other: stalls recur at a typical spacing. Resampling single writes would ignore
+//! this, so the bootstrap draws whole blocks, which are longer than the spacing of the stalls, and computes the
+//! percentile of every resampled trace.
 //!
 //! Blocks start at multiples of a sixteenth of their length (a cell). The counts of each cell are summed up from the
 //! start of the trace, so that the counts of any block are one difference. A resampled trace thus costs the number of
@@ -16,7 +16,7 @@ pub const REPLICATES: usize = 2000;
 /// Seed of the bootstrap: the same traces always have the same intervals.
 pub const SEED: u64 = 1;
 
-/// Fewest blocks and most blocks in a trace. Fewer have no useful interval; more cost time and gain nothing.
+/// Minimum and maximum number of blocks in a trace. Fewer give no useful interval; more cost time and gain nothing.
 const BLOCKS_MIN: f64 = 5.0;
 const BLOCKS_MAX: f64 = 400.0;
 /// Cells in a block.
@@ -25,7 +25,7 @@ const CELLS: usize = 16;
 /// geometrically, so that a narrow interval is resolved as well as a wide one.
 const EDGES: usize = 256;
 
-/// Dependent stretches in a block, at least.
+/// Minimum number of dependent stretches in a block.
 const STRETCHES_PER_BLOCK: u64 = 4;
 
 /// 97.5 % quantile of the normal distribution.
@@ -71,8 +71,8 @@ impl<'a> Sorted<'a> {
         self.sorted_ns[rank(self.sorted_ns.len() as u64, ppm) as usize - 1]
     }
 
-    /// Returns the bootstrap distribution of a percentile of a trace with a number of stalls; `None` if the trace is
-    /// too short to tell how many writes depend on each other.
+    /// Returns the bootstrap distribution of a percentile; `stalls` is the number of stalls in the trace. Returns
+    /// `None` if the trace is too short to tell how many writes depend on each other.
     pub fn resample(&self, ppm: u32, stalls: u64) -> Option<Resampled> {
         let latencies_ns = self.latencies_ns;
         let dependent = dependent_writes(latencies_ns, self.percentile_ns(ppm))?;
@@ -99,8 +99,8 @@ impl<'a> Sorted<'a> {
         }
     }
 
-    /// Returns a number from which blocks are drawn: traces that differ need independent blocks, and a trace has the
-    /// same interval whatever it is compared with.
+    /// Returns a seed for drawing blocks, derived from the latencies: different traces need independent blocks, and a
+    /// trace must have the same interval whatever it is compared with.
     fn hash(&self) -> u64 {
         self.latencies_ns.iter().fold(0, |hash: u64, ns| {
             (hash ^ ns).wrapping_mul(0x0100_0000_01b3)
@@ -108,9 +108,9 @@ impl<'a> Sorted<'a> {
     }
 }
 
-/// Returns the number of writes in a block: 1.5 mean stall spacings, more if there are many stalls, so that both the
-/// length and the number of the blocks grow with the trace; and always several of the stretches within which latencies
-/// depend on each other.
+/// Returns the number of writes in a block. A block spans 1.5 mean stall spacings, or more if there are many stalls, so
+/// that both the length and the number of the blocks grow with the trace. It also spans several of the stretches within
+/// which latencies depend on each other.
 fn block_writes(writes: u64, stalls: u64, dependent_writes: u64) -> u64 {
     let (writes, stalls) = (writes as f64, stalls.max(1) as f64);
     let spacings = (stalls.sqrt() / 2.0).max(1.5);

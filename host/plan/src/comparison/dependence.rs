@@ -1,19 +1,19 @@
 //! Length within which the writes of a trace depend on each other.
 //!
-//! A bootstrap is right only if its blocks are longer than that. Latencies that drift over the whole trace have no such
-//! length, and no interval either.
+//! A bootstrap is valid only if its blocks are longer than this. Latencies that drift over the whole trace have no such
+//! length, and therefore no interval.
 
-/// Fewest blocks whose variance is compared with that of shorter blocks.
+/// Minimum number of blocks whose variance is compared with that of shorter blocks.
 const CHECKED_BLOCKS_MIN: usize = 16;
-/// Standard deviations by which a variance may exceed the expected one.
+/// Maximum number of standard deviations by which a variance may exceed the expected one.
 const DEVIATIONS_MAX: f64 = 2.5;
-/// Fewest dependent stretches in a trace.
+/// Minimum number of dependent stretches in a trace.
 const STRETCHES_MIN: u64 = 50;
-/// Returns the number of writes within which it depends on the neighbours whether a latency exceeds `above_ns`; `None`
-/// if the trace is too short to tell, as it is if the latencies drift.
+/// Returns the length, in writes, of the stretches within which latencies above `above_ns` depend on each other; `None`
+/// if the trace is too short to tell, which is always so if the latencies drift.
 ///
-/// The variance of the share in a block is inversely proportional to the length of the block as soon as neighbouring
-/// blocks are independent (Flyvbjerg and Petersen 1989). Lengths are doubled from 1 write.
+/// Once neighbouring blocks are independent, the variance of the share of such latencies in a block is inversely
+/// proportional to the length of the block (Flyvbjerg and Petersen 1989). Lengths are doubled, starting at 1 write.
 pub fn dependent_writes(latencies_ns: &[u64], above_ns: u64) -> Option<u64> {
     let mut counts: Vec<u32> = latencies_ns
         .iter()
@@ -21,7 +21,7 @@ pub fn dependent_writes(latencies_ns: &[u64], above_ns: u64) -> Option<u64> {
         .collect();
     let mut scales = Vec::new();
     while counts.len() >= CHECKED_BLOCKS_MIN {
-        // In units of the variance per write, so that independent blocks have the same at every length.
+        // The variance is divided by the length, so that it is the same for independent blocks of any length.
         scales.push((
             variance(&counts) / f64::from(1 << scales.len()),
             counts.len(),

@@ -32,7 +32,7 @@ pub struct Side {
     pub name: String,
     /// The measured target, or the file that the trace was read from.
     pub target: String,
-    /// True if the card is simulated, also if its trace was read from a file.
+    /// True if the card is simulated, even if its trace was read from a file.
     pub simulated: bool,
     /// Name of the workload, or of the format that the trace was read from.
     pub workload: String,
@@ -119,7 +119,7 @@ pub struct Verdict {
     pub ratio: Option<f64>,
     /// 95 % interval of the ratio; null if a trace is too short.
     pub ratio_interval: Option<[f64; 2]>,
-    /// Why the verdict is [`Outcome::CannotTell`].
+    /// Reason why the verdict is [`Outcome::CannotTell`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

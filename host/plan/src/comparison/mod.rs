@@ -31,15 +31,15 @@ use cardiograph_report::{Input, Report, Writes, units};
 use cardiograph_timing::Replay;
 use cardiograph_trace::{OperationKind, Trace};
 
-/// Fewer stalls have no interval: the length of a block depends on their spacing.
+/// Minimum number of stalls for an interval: the length of a block depends on their spacing.
 pub const STALLS_MIN: u64 = 10;
-/// Fewer writes above a percentile have no interval.
+/// Minimum number of writes above a percentile for an interval.
 const EXCEEDING_MIN: u64 = 10;
 
 const MEDIAN_PPM: u32 = 500_000;
 const P99_PPM: u32 = 990_000;
 
-/// A side, and what only the comparison needs.
+/// A side, with data that only the comparison needs.
 struct Measured {
     side: Side,
     median: Percentile,
@@ -170,8 +170,8 @@ impl Percentile {
     }
 }
 
-/// Returns the resolution of the latencies. A file that states none shows it in its numbers: those of a clock in ms are
-/// multiples of 1 ms.
+/// Returns the resolution of the latencies. If a file states none, derives it from the latencies: those of a clock in
+/// ms are multiples of 1 ms.
 fn resolution_ns(trace: &Trace, latencies_ns: &[u64]) -> u64 {
     trace.about.clock_resolution_ns.unwrap_or_else(|| {
         latencies_ns
@@ -207,7 +207,7 @@ impl StallTail {
     }
 }
 
-/// Returns why a percentile has no interval, however its writes depend on each other.
+/// Returns the reason why a percentile has no interval, if there are too few writes or stalls for one.
 fn too_short(name: &str, ppm: u32, writes: u64, stalls: u64) -> Option<String> {
     let only = |count: u64, what: &str, least: u64| {
         let s = if count == 1 { "" } else { "s" };
@@ -274,7 +274,7 @@ fn own_notes(reports: &[Report], sides: &[Side]) -> Vec<String> {
     named.collect()
 }
 
-/// Returns what differs between the sides besides the card.
+/// Returns notes about differences between the sides other than the card.
 fn notes(sides: &[Side]) -> Vec<String> {
     let differ = |what: &str, of: &dyn Fn(&Side) -> String, why: &str| {
         let values: Vec<String> = sides.iter().map(of).collect();

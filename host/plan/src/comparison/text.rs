@@ -4,7 +4,7 @@ use super::figures::{Comparison, Estimate, Outcome, Side, Verdict};
 use cardiograph_report::units;
 use std::fmt::Write;
 
-/// Buffer sizes in the table; the JSON has all.
+/// Buffer sizes in the table; the JSON contains all sizes.
 const BUFFERS_BYTES: [u64; 4] = [4 << 10, 16 << 10, 64 << 10, 1 << 20];
 
 /// Returns the comparison as text for a terminal.
@@ -62,7 +62,7 @@ impl Comparison {
     }
 }
 
-/// Returns the heads of the table.
+/// Returns the column headings of the table.
 pub fn heads(comparison: &Comparison) -> Vec<String> {
     let names = comparison.sides.iter().map(|side| side.name.clone());
     std::iter::once(String::new()).chain(names).collect()
@@ -131,7 +131,7 @@ fn shown(estimate: &Estimate) -> String {
     }
 }
 
-/// Returns the verdicts, and what the intervals are.
+/// Returns the verdicts, and a sentence about the intervals.
 pub fn sentences(comparison: &Comparison) -> Vec<String> {
     let mut all: Vec<String> = comparison.verdicts.iter().map(sentence).collect();
     all.push(format!(

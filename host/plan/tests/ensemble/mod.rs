@@ -117,7 +117,7 @@ fn trace(kind: &Kind, writes: usize, random: &mut Random) -> (Vec<u64>, u64) {
     let mut stalls = 0;
     let jitter = kind.spacing / 4;
     let next = |random: &mut Random| kind.spacing - jitter / 2 + random.below(jitter + 1);
-    // Every trace begins at another place between two stalls.
+    // Every trace begins at a random position between two stalls.
     let mut left = random.below(kind.spacing);
     let latencies = (0..writes).map(|_| {
         noise = match kind.noise {
@@ -136,7 +136,7 @@ fn trace(kind: &Kind, writes: usize, random: &mut Random) -> (Vec<u64>, u64) {
         left = left.checked_sub(1).unwrap_or_else(|| next(random) - 1);
         stalls += u64::from(is_stall);
         match is_stall {
-            // 20 ms and an exponential part of 10 ms.
+            // 20 ms plus an exponential part with a mean of 10 ms.
             true => (2e7 - 1e7 * uniform(random).ln()) as u64,
             false => (1e6 * (0.1 * noise).exp()) as u64,
         }

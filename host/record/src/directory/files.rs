@@ -105,8 +105,8 @@ impl Folder {
         }
     }
 
-    /// Returns the first number from that of `id` on that no file uses and whose folder can be used. The
-    /// search wraps around after the last possible number.
+    /// Returns the first number that no file uses and whose folder can be used. The search starts at the number
+    /// of `id` and wraps around after the last possible number.
     pub(super) fn free_number(&self, mut id: FileId) -> u32 {
         let mut has_wrapped = false;
         loop {
@@ -339,8 +339,8 @@ impl Folder {
         Ok(found)
     }
 
-    /// Takes the lowest-numbered finished recording of each prefix; returns the one with the earliest
-    /// modification time.
+    /// Returns the oldest finished recording: among the lowest-numbered ones of each prefix, the one with the
+    /// earliest modification time.
     pub(super) fn oldest(&self) -> Result<Option<(FileId, PathBuf)>, DirectoryError> {
         let mut oldest = None;
         for (prefix, folders) in self.folders()? {

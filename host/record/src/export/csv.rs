@@ -102,7 +102,7 @@ impl<Out: Write> CsvFile<Out> {
                 note.push_str(&format!(" {name}={value}"));
             }
         }
-        // A comma within a field needs quotes.
+        // A field that contains a comma must be quoted.
         match keys.settings.contains(',') {
             true => self.note(&format!("\"{note}\"")),
             false => self.note(&note),

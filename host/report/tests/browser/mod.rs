@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-/// Returns the markup of a page after its scripts have run; panics if one of them complained.
+/// Returns the markup of a page after its scripts have run; panics if a script reported an error.
 pub fn markup(html: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("page.html");

@@ -102,7 +102,7 @@ pub(crate) struct Served {
 /// ten times, or as often as possible until the workload ends. A workload without phases does nothing.
 ///
 /// # Errors
-/// If the board has no network or another library than embedded-sdmmc, or if the workload, the card or a
+/// If the board has no network or a library other than embedded-sdmmc, or if the workload, the card or a
 /// download fails.
 pub(crate) fn serve(
     card: Card,

@@ -30,12 +30,12 @@ pub(super) struct Server {
     pub(super) buffer_bytes: u64,
     /// Time that the network stack takes from the server for each byte.
     pub(super) network_byte_ns: u64,
-    /// Pause between two looks for a client.
+    /// Pause between two checks for a client.
     pub(super) turn_ns: u64,
 }
 
 impl Server {
-    /// Looks for a client in each turn and serves it, until `is_done`.
+    /// Checks for a client in each turn and serves it, until `is_done` is set.
     ///
     /// # Errors
     /// A sentence, if the card or a connection fails.

@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// Maximum depth of folders that a removal descends into.
 const DEPTH_MAX: usize = 64;
 
-/// Renames a file or directory; fails if something has the new name.
+/// Renames a file or directory; fails if the new name exists.
 pub async fn rename(root: &Arc<Root>, from: &str, to: &str) -> Result<(), Error> {
     let (from_parent, from_name) = root.parent(from)?;
     let (to_parent, to_name) = root.parent(to)?;
@@ -25,7 +25,7 @@ pub async fn rename(root: &Arc<Root>, from: &str, to: &str) -> Result<(), Error>
     aside(move || {
         let exclusive = RenameFlags::NOREPLACE;
         match renameat_with(&from_parent, &from_name, &to_parent, &to_name, exclusive) {
-            // For file systems that cannot refuse to replace.
+            // Some file systems do not support RENAME_NOREPLACE.
             Err(Errno::INVAL | Errno::NOSYS) => {
                 if statat(&to_parent, &to_name, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
                     return Err(Errno::EXIST);
@@ -40,7 +40,8 @@ pub async fn rename(root: &Arc<Root>, from: &str, to: &str) -> Result<(), Error>
     .await
 }
 
-/// Removes a file, an empty directory, or a directory with everything in it. Refuses what clients do not see.
+/// Removes a file, an empty directory, or a directory with everything in it. Refuses to remove anything that
+/// clients cannot see.
 pub async fn remove(root: &Arc<Root>, path: &str, is_recursive: bool) -> Result<(), Error> {
     let (parent, name) = root.parent(path)?;
     let parent = Arc::new(parent);
@@ -85,7 +86,7 @@ async fn check_movable(parent: &Arc<OwnedFd>, name: &str) -> Result<(), Error> {
     }
 }
 
-/// Refuses to remove a directory with unfinished recordings or anything else in it that clients do not see.
+/// Refuses to remove a directory that contains unfinished recordings, or anything else that clients cannot see.
 async fn check_removable(parent: &Arc<OwnedFd>, name: &str) -> Result<(), Error> {
     check_movable(parent, name).await?;
     let (parent, name) = (Arc::clone(parent), name.to_string());
@@ -95,8 +96,8 @@ async fn check_removable(parent: &Arc<OwnedFd>, name: &str) -> Result<(), Error>
     }
 }
 
-/// Returns true if something in a directory or below it is not listed: hidden, a link, a pipe or a device, or with a
-/// name that is not UTF-8. Temporary files of uploads are the server's own.
+/// Returns true if a directory contains, at any depth, something that is not listed: a hidden name, a link, a pipe,
+/// a device, or a name that is not UTF-8. Temporary files of uploads do not count, because they are the server's own.
 fn has_unseen(parent: &OwnedFd, name: &str, depth: usize) -> Result<bool, Errno> {
     let directory = open_directory(parent, name)?;
     for entry in Dir::read_from(&directory)? {
@@ -160,7 +161,7 @@ fn open_directory(parent: &OwnedFd, name: &str) -> Result<OwnedFd, Errno> {
     openat(parent, name, flags, Mode::empty())
 }
 
-/// Returns the names in a directory. Those that are not UTF-8 belong neither to the recorder nor to the server.
+/// Returns the names in a directory. Omits names that are not UTF-8, which neither the recorder nor the server creates.
 fn names_in(directory: &OwnedFd) -> Result<Vec<String>, Errno> {
     let mut names = Vec::new();
     for entry in Dir::read_from(directory)? {

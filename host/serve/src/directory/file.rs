@@ -15,9 +15,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// Bytes per read. A connection has up to two pieces: one is sent while the next one is read.
+/// Bytes per read. A connection holds up to two pieces: one is sent while the next one is read.
 const PIECE_BYTES: usize = 64 << 10;
-/// Maximum time between the new time of a file that another program appends to and its new length, in ms.
+/// Maximum delay, in ms, between the updates of a file's modification time and of its length when another program
+/// appends to it.
 const APPEND_MS_MAX: usize = 200;
 /// Buffers kept for reuse.
 const BUFFERS_KEPT: usize = 16;
@@ -33,7 +34,7 @@ pub struct OpenFile {
 }
 
 impl OpenFile {
-    /// Looks up a path. A file that is being recorded already has the name that it will get.
+    /// Looks up a path. A file that is being recorded is found under its final name.
     pub fn open(root: &Root, live: &LiveFiles, path: &str) -> Result<OpenFile, Error> {
         if let Some(growing) = live.at(path.trim_start_matches('/')) {
             let part = format!("/{}{PART}", growing.path);
@@ -46,7 +47,7 @@ impl OpenFile {
                         growing: Some(growing),
                     });
                 }
-                // It has been finished meanwhile.
+                // The recorder has finished the file in the meantime.
                 Ok(_) | Err(Error::NotFound) => (),
                 Err(error) => return Err(error),
             }
@@ -77,7 +78,7 @@ impl OpenFile {
             return self.check_unchanged().await;
         };
         let found = fstat(&self.file).map_err(error_of)?;
-        // In this order: the length of a finished file is final.
+        // Read the flag before the length: once a file is finished, its length is final.
         let is_growing = growing.is_unfinished();
         self.stat = stat_of_growing(&found, growing);
         self.stat.is_growing = is_growing;
@@ -91,13 +92,14 @@ impl OpenFile {
         }
         for _ in 0..APPEND_MS_MAX {
             let found = fstat(&self.file).map_err(error_of)?;
-            // Not the time of the last change of the inode: a new name does not change the contents.
+            // Compare the modification time, not the time of the last status change: renaming does not change the
+            // contents.
             let written = |stat: &rustix::fs::Stat| (stat.st_mtime, stat.st_mtime_nsec);
             match found.st_size.cmp(&self.found.st_size) {
                 // Another program appends, as loggers do.
                 Ordering::Greater => return Ok(()),
                 Ordering::Equal if written(&found) == written(&self.found) => return Ok(()),
-                // Whoever appends sets the time before the length.
+                // An append updates the time before the length.
                 Ordering::Equal => sleep(Duration::from_millis(1)).await,
                 Ordering::Less => return Err(Error::Changed),
             }
@@ -106,7 +108,7 @@ impl OpenFile {
     }
 }
 
-/// Returns the properties of a file or directory that no recorder writes. `epoch` reads the epoch of a
+/// Returns the properties of a file or directory that is not being recorded. `epoch` reads the epoch of a
 /// recording.
 pub fn stat_of(found: &rustix::fs::Stat, epoch: impl FnOnce() -> Option<u32>) -> Stat {
     let kind = match FileType::from_raw_mode(found.st_mode) {
@@ -147,7 +149,7 @@ pub fn stat_of_growing(found: &rustix::fs::Stat, growing: &LiveFile) -> Stat {
     }
 }
 
-/// Returns the epoch of a recording: a file whose path and first block are those of one.
+/// Returns the epoch of a recording, or `None` if the path or the first block is not that of a recording.
 pub fn epoch_at(path: &str, file: &OwnedFd) -> Option<u32> {
     recording_at(path.trim_start_matches('/'))?;
     let mut block = [0; 512];
@@ -163,7 +165,7 @@ fn length_of(found: &rustix::fs::Stat) -> u64 {
     u64::try_from(found.st_size).unwrap_or(0)
 }
 
-/// Combines inode, length and times of a file to 64 bits (FNV-1a).
+/// Hashes inode, length and times of a file to 64 bits (FNV-1a).
 fn generation(found: &rustix::fs::Stat) -> u64 {
     let parts = [
         found.st_ino,
@@ -232,7 +234,7 @@ impl Pool {
             }
             Err(error) => return Err(error_of(error)),
         };
-        // After the read: whoever overwrites the file from now on changes pieces that have not been read.
+        // Check after the read: if a program overwrites the file later, this piece is not affected.
         file.check_unchanged().await?;
         match piece.bytes {
             // The file has been truncated.

@@ -74,7 +74,7 @@ fn growing<'n>(
     Some((stem, stat_of_growing(&found.ok()?, &growing)))
 }
 
-/// Returns the properties of an entry, unless it is a link or disappeared meanwhile.
+/// Returns the properties of an entry, unless it is a link or has disappeared in the meantime.
 fn finished<'n>(directory: &OwnedFd, path: &str, name: &'n str) -> Option<(&'n str, Stat)> {
     let found = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     match FileType::from_raw_mode(found.st_mode) {

@@ -39,7 +39,7 @@ impl DirectoryStorage {
     /// Opens a directory.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the operating system.
     pub fn open(path: &Path, live: LiveFiles) -> io::Result<DirectoryStorage> {
         Ok(DirectoryStorage {
             root: Arc::new(Root::open(path)?),
@@ -57,7 +57,7 @@ impl Storage for DirectoryStorage {
     type Bytes<'a> = Piece<'a>;
 
     async fn open(&self, path: &str) -> Result<OpenFile, Error> {
-        // Other connections go on while one opens thousands of files, for an archive for example.
+        // Yield, because a connection may open thousands of files in a row, for example for an archive.
         yield_now().await;
         OpenFile::open(&self.root, &self.live, path)
     }

@@ -16,15 +16,15 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::sync::Arc;
 
-/// Files whose totals are kept.
+/// Maximum number of files whose totals are cached.
 const TOTALS_MAX: usize = 1 << 14;
 
-/// The recordings of a directory, as of the last time that somebody began to list them.
+/// The recordings of a directory, as of the start of the latest listing.
 #[derive(Default)]
 pub struct Index {
     /// Paths below the directory, by prefix and number.
     paths: RefCell<Vec<(Key, String)>>,
-    /// Totals by path, with the identity and length of the contents.
+    /// Totals by path, with the version and length of the file that they were read from.
     totals: RefCell<HashMap<String, (Version, u64, RecordingTotals)>>,
 }
 
@@ -54,7 +54,7 @@ impl Index {
             };
             position.0 = number_of(key) + 1;
             match self.recording(root, live, path).await {
-                // It has been removed meanwhile.
+                // The recording has been removed in the meantime.
                 Err(Error::NotFound) => (),
                 recording => return recording.map(Some),
             }
@@ -119,7 +119,7 @@ fn paths(root: &Root, live: &LiveFiles) -> Result<Vec<(Key, String)>, Errno> {
         let Ok(folder) = entry.file_name().to_str() else {
             continue;
         };
-        // Only a folder of recordings can contain the first one of its number.
+        // Recordings are only in folders that are named as the recorder names them.
         if !is_folder_of_recordings(folder) {
             continue;
         }
@@ -160,7 +160,7 @@ fn key_of(id: FileId) -> Key {
     (id.prefix, id.number)
 }
 
-/// Returns a number in the order of the keys; 0 is before the first.
+/// Maps a key to a number; the numbers have the order of the keys, and 0 precedes them all.
 fn number_of((prefix, number): Key) -> u64 {
     let prefix = prefix
         .into_iter()

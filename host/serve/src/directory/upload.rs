@@ -1,4 +1,4 @@
-//! Uploads: a temporary file in the directory of the final one, renamed when it is whole.
+//! Uploads: a temporary file in the directory of the final one, renamed when it is complete.
 //!
 //! | step | after an interruption here |
 //! |---|---|
@@ -27,7 +27,7 @@ const PREFIX: &str = ".cardiograph-upload-";
 /// An unfinished upload. Dropping it removes the temporary file.
 pub struct Upload {
     parent: Arc<OwnedFd>,
-    /// The temporary file, locked; another upload reuses one that nobody locks.
+    /// The temporary file, locked: other uploads reuse only files that are not locked.
     file: Arc<OwnedFd>,
     temporary: String,
     path: String,
@@ -58,7 +58,7 @@ impl Upload {
                 match fallocate(&file, FallocateFlags::KEEP_SIZE, 0, bytes) {
                     // Not every file system can reserve space.
                     Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
-                    // The length is more than a signed number of 64 bits.
+                    // The length does not fit in a signed 64-bit integer.
                     Err(Errno::INVAL) => Err(Errno::FBIG),
                     done => done,
                 }
@@ -96,7 +96,7 @@ impl Upload {
         Ok(())
     }
 
-    /// Makes the upload durable and gives it its name; returns true if there was no old file.
+    /// Makes the upload durable and gives it its final name; returns true if no file was replaced.
     pub async fn commit(mut self) -> Result<bool, Error> {
         self.write_buffer().await?;
         aside(move || {
@@ -160,7 +160,7 @@ fn temporary_file(parent: &OwnedFd) -> Result<(OwnedFd, String), Error> {
         if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
             continue;
         }
-        // The file may have got its final name, or been removed, before it was locked here.
+        // Another upload may have renamed or removed the file before it was locked here.
         let named = statat(parent, name.as_str(), AtFlags::SYMLINK_NOFOLLOW);
         let own = fstat(&file).map_err(error_of)?;
         if named.is_ok_and(|named| (named.st_dev, named.st_ino) == (own.st_dev, own.st_ino)) {

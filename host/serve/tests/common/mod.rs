@@ -19,7 +19,7 @@ use tempfile::TempDir;
 /// Longest wait for anything; far beyond what a busy machine needs.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A server of a directory in a directory that disappears with the test.
+/// A server and its directory, inside a temporary directory.
 pub struct Server {
     own: TempDir,
     pub address: SocketAddr,
@@ -113,7 +113,7 @@ impl Server {
         read_all(&mut stream)
     }
 
-    /// Sends one request line with the fields that a client sends, and more.
+    /// Sends a request with the header fields that every client sends, and additional `fields`.
     pub fn request(&self, line: &str, fields: &str, body: &[u8]) -> Response {
         let host = self.address;
         let mut request =
@@ -183,7 +183,7 @@ impl Response {
     }
 }
 
-/// Reads until the server closes. A reset after the response is no failure of the client.
+/// Reads until the server closes the connection. A reset after the response is not a failure.
 pub fn read_all(stream: &mut TcpStream) -> Vec<u8> {
     let mut all = Vec::new();
     let mut piece = [0; 1 << 16];
@@ -197,7 +197,7 @@ pub fn read_all(stream: &mut TcpStream) -> Vec<u8> {
     }
 }
 
-/// Bytes that do not repeat, the same for each seed.
+/// Returns pseudo-random bytes, determined by the seed.
 pub fn noise(bytes: usize, seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut next = || {

@@ -38,8 +38,8 @@ fn log_blocks_are_reused_in_whole_garbage_collections() {
     );
 }
 
-/// Busy times of small writes in us: a file in one unit grows by a page from time to time, and pages of another
-/// unit are rewritten over and over.
+/// Returns the busy times of small writes in us: a file in one unit grows by a page from time to time, while pages of
+/// another unit are rewritten repeatedly.
 fn simulated_us(profile: &Profile, cycle: u64) -> Vec<f64> {
     let mut card = Controller::new(profile, Seed::new(1));
     let pages = u64::from(profile.flash.pages_per_block);
