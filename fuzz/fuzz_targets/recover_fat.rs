@@ -78,7 +78,7 @@ impl Blocks for Card<'_> {
 fn block_on<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(result) => result,
-        Poll::Pending => panic!("no future here waits"),
+        Poll::Pending => panic!("a future on this card must not wait"),
     }
 }
 

@@ -1,5 +1,5 @@
-//! Arbitrary bytes as a request head: guard and router terminate without a panic, and what they let through is
-//! plain.
+//! Arbitrary bytes as a request head: guard and router terminate without a panic, and let through only valid
+//! paths and permitted operations.
 
 #![no_main]
 

@@ -2,6 +2,8 @@
 //!
 //! `cargo xtask english`: only the check of the wording.
 //!
+//! `cargo xtask readme`: only the commands of the README.
+//!
 //! `cargo xtask firmware`: the firmware tests only, in QEMU.
 //!
 //! `cargo xtask power-cut`: the power-cut test only, with a given number of cases, or for a single case.
@@ -9,6 +11,8 @@
 //! `cargo xtask mutants`: mutates the device crates and lists the mutants that no test detects.
 //!
 //! `cargo xtask bench`: the benchmarks; writes a dated run to `benchmarks/runs`.
+//!
+//! `cargo xtask fuzz`: runs each fuzz target for a given number of seconds.
 
 mod bench;
 mod english;
@@ -23,7 +27,7 @@ mod test;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask test | english | readme | firmware | power-cut | bench [overhead|analyze|card|recorder|serve] | mutants [SHARDS] | fuzz SECONDS";
+const USAGE: &str = "usage: cargo xtask test | english | readme | firmware | power-cut | bench [overhead|analyze|card|pan|recorder|serve] | mutants [SHARDS] | fuzz SECONDS";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();

@@ -41,7 +41,7 @@ pub const FOR_TESTS: &[Package] = &[
         program: "curl",
         name: "curl",
     },
-    // Terminals of a given width.
+    // Provides terminals of a given width.
     Package {
         program: "script",
         name: "bsdutils",
@@ -142,7 +142,7 @@ pub fn install(packages: &[Package]) -> Result<(), String> {
 /// Installs Python packages to `target/python`, where the tests expect them.
 pub fn install_python(packages: &[&str]) -> Result<(), String> {
     let folder = root().join("target/python");
-    // The list of what is installed, so that a new package is not taken for installed.
+    // List of the installed packages, which shows when another package or version is required.
     let list = folder.join("packages.txt");
     let wanted = packages.join("\n");
     if std::fs::read_to_string(&list).is_ok_and(|installed| installed == wanted) {

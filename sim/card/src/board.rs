@@ -1,5 +1,5 @@
-//! Boards: everything between the application and a card, that is bus, driver, file library and CPU; and the
-//! network of the board.
+//! Boards: everything between the application and a card (bus, driver, file library and CPU), and the network
+//! of the board.
 
 use crate::toml_file::{self, Range, TomlError};
 use cardiograph_sim_world::Link;

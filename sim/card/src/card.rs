@@ -99,7 +99,7 @@ struct Stream {
 
 impl Card {
     /// Creates a card that has been filled once and then garbage collected: every page holds data, and the
-    /// log is used as far as the profile says. `seed` determines the random spread of operation times.
+    /// log is as full as the profile specifies. `seed` determines the random spread of operation times.
     pub fn new(profile: &Profile, seed: Seed) -> Card {
         Card::with_defects(profile, Defects::default(), seed)
     }

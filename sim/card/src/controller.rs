@@ -93,7 +93,7 @@ pub struct Controller {
 
 impl Controller {
     /// Creates the controller of a card that has been filled once and then garbage collected: every page
-    /// holds data, and the log is used as far as the profile says. `seed` determines the random spread of
+    /// holds data, and the log is as full as the profile specifies. `seed` determines the random spread of
     /// operation times.
     pub fn new(profile: &Profile, seed: Seed) -> Controller {
         let (controller, power) = (profile.controller, profile.power);

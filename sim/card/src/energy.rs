@@ -59,7 +59,7 @@ impl Meter {
         }
     }
 
-    /// Starts a busy time, during which flash takes `flash_nj`.
+    /// Starts a busy time, during which flash consumes `flash_nj`.
     pub(crate) fn busy(&mut self, now_ns: u64, busy_ns: u64, flash_nj: u64) {
         self.book_busy();
         (self.busy_from_ns, self.busy_ns) = (now_ns, busy_ns);

@@ -106,8 +106,8 @@ pub(crate) struct Translation {
     next_cold_unit: u32,
 }
 
-/// Number of flash blocks per unit of the fast zone. In this zone, cells hold one bit where others may hold
-/// two, and half of the pages have been superseded when they are garbage collected.
+/// Number of flash blocks per unit of the fast zone. With two, at most half of the zone's pages are valid, so
+/// garbage collection always frees space.
 const ZONE_BLOCKS_PER_UNIT: u32 = 2;
 
 impl Translation {
@@ -151,8 +151,8 @@ impl Translation {
         translation
     }
 
-    /// Fills the log as previous use of the card has left it: each log block holds pages of one unit, and the
-    /// units are spread over the card.
+    /// Fills the log with the given number of pages, as after previous use of the card: each log block holds
+    /// pages of one unit, and the units are spread over the card.
     fn use_log(&mut self, pages: u32) {
         let distance = self.blocks.units() / (self.log_blocks_max + 1);
         for page in 0..pages {

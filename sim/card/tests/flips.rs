@@ -8,7 +8,7 @@ use cardiograph_sim_card::{Block, Defects};
 use embedded_sdmmc::{BlockDevice, BlockIdx};
 use rig::{bytes, data, stored};
 
-/// Clock of the bus: slow, so that busy times take few bytes.
+/// Clock of the bus: slow, so that busy times last only a few bytes.
 const CLOCK_HZ: u32 = 1_000_000;
 const BLOCK: u32 = 5;
 const BLOCKS: u64 = 8;
@@ -80,9 +80,9 @@ fn by_embedded_sdmmc(crc: bool, flip: Flip) -> Driven {
 struct Outcome {
     flips: u32,
     noticed: u32,
-    /// Flips after which the write succeeded, but the card holds other data.
+    /// Flips after which the write succeeded, but the card does not hold the data written.
     wrong_on_card: u32,
-    /// Flips after which the read succeeded, but returned other data than the card holds.
+    /// Flips after which the read succeeded, but did not return the data on the card.
     wrong_at_host: u32,
     /// Flips after which a block that the driver did not write has changed.
     neighbours: u32,

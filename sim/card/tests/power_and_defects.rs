@@ -155,7 +155,7 @@ fn a_counterfeit_card_wraps_or_discards() {
         assert_eq!(data, [if expected == 2 { 2 } else { 0 }; 512]);
         card.erase(1 << 41, 900, 3000).unwrap();
         card.read(1 << 41, 4, true, &mut data).unwrap();
-        // If addresses wrap, writes to 1000 to 3900 cover the whole card.
+        // If addresses wrap, the writes to blocks 1000 to 3900 cover the whole card.
         assert_eq!(data, [if expected == 2 { 0 } else { 1 }; 512]);
     }
 }

@@ -10,7 +10,7 @@ use reference::{Driver, Failure};
 use rig::{data, ideal, stored};
 use std::num::NonZeroU64;
 
-/// Clock of the bus: slow, so that busy times take few bytes.
+/// Clock of the bus: slow, so that busy times last only a few bytes.
 const CLOCK_HZ: u32 = 1_000_000;
 /// Number of blocks to check: two whole pages, which include blocks that the workload does not write.
 const BLOCKS: u64 = 16;
@@ -110,8 +110,8 @@ fn after_a_cut_at_any_byte_embedded_sdmmc_reads_whole_blocks() {
     });
 }
 
-/// Returns the bytes of a host that does not poll: a single block, then a stream, each followed by filler
-/// for its busy time.
+/// Returns the bytes sent by a host that does not poll: a single block, then a stream, each followed by
+/// filler for its busy time.
 fn blind_host() -> Vec<u8> {
     let command = |index: u8, argument: u8| {
         let mut frame = [0x40 | index, 0, 0, 0, argument, 0];

@@ -28,7 +28,7 @@ impl Device {
         self.inbox.push_back(packet);
     }
 
-    /// Sends the waiting answers as far as the link has room.
+    /// Sends waiting answers while the link has room.
     pub(crate) fn flush(&mut self) {
         while let Some(packet) = self.outbox.front()
             && self.sender.try_send(packet).is_ok()

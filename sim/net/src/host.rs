@@ -1,4 +1,4 @@
-//! Hosts: what has an address.
+//! Hosts: endpoints with an address and a network stack.
 
 use crate::stack::Stack;
 use crate::{Listener, Socket, driver};
@@ -22,13 +22,14 @@ pub struct Config {
     pub send_buffer_bytes: usize,
     /// Nagle's algorithm: a short packet waits while data is unacknowledged.
     pub collects_small_writes: bool,
-    /// Longest time for which the acknowledgement of a single packet waits for another. At least 1 µs: the
-    /// application reads the packet meanwhile, and the acknowledgement offers the whole window again.
+    /// Maximum time for which the acknowledgement of a single packet waits for a second packet, in ns. Values
+    /// below 1 µs count as 1 µs: in this time the application reads the packet, so that the acknowledgement
+    /// advertises the whole window again.
     pub ack_delay_ns: u64,
 }
 
 impl Default for Config {
-    /// 10.0.0.1, buffers of 16 KiB, no waiting for larger packets or further acknowledgements.
+    /// Address 10.0.0.1, buffers of 16 KiB, no Nagle's algorithm, and the shortest acknowledgement delay.
     fn default() -> Config {
         Config {
             address: Ipv4Addr::new(10, 0, 0, 1),
@@ -88,7 +89,8 @@ impl Host {
         SocketAddrV4::new(self.stack.address(), port)
     }
 
-    /// Listens on a port. `backlog` connections may be waiting to be accepted; further ones are refused.
+    /// Listens on a port. `backlog` connections may be waiting to be accepted, at least one; further ones are
+    /// refused.
     ///
     /// # Errors
     /// [`ListenError`].

@@ -42,7 +42,7 @@
 //!
 //! IPv4 and TCP, without congestion control: the window is the smaller of the sender's and the receiver's
 //! buffer, as with lwIP's small windows. The throughput of a link without loss is therefore the lower of its
-//! bandwidth and window / round trip. Lost packets are repeated after three duplicate acknowledgements, or
+//! bandwidth and window / round trip. Lost packets are retransmitted after three duplicate acknowledgements, or
 //! after a time-out of at least 1 s (RFC 6298). The network stack itself takes no time: a board's processor
 //! is modelled by the code that uses the sockets.
 //!

@@ -70,7 +70,7 @@ impl Listener {
     fn listen(&self, id: SocketHandle) {
         self.stack.look(id, |socket: &mut tcp::Socket| {
             socket.set_timeout(Some(WAITING_TIMEOUT));
-            // Fails for port 0 and open sockets only.
+            // Fails only for port 0 and open sockets.
             let _ = socket.listen(self.port);
         });
     }

@@ -14,9 +14,9 @@ use std::task::{Context, Poll};
 /// One end of a connection.
 ///
 /// Reads and writes that are dropped before they complete have no effect. A dropped socket ends its
-/// connection in the background: data written before arrives, unless data received was not read. In that case the
-/// connection is reset, as by lwIP and Linux; a server therefore reads the rest of a request before it drops
-/// the socket.
+/// connection in the background, and data written earlier still arrives. If received data has not been read,
+/// the connection is reset instead, as by lwIP and Linux; a server therefore reads the rest of a request before
+/// it drops the socket.
 pub struct Socket {
     stack: Rc<Stack>,
     id: SocketHandle,
@@ -80,7 +80,7 @@ impl Socket {
         match received {
             Ok(0) => Poll::Pending,
             Ok(bytes) => {
-                // The window has grown.
+                // The window has grown, and the host's task advertises it.
                 self.stack.doorbell().ring();
                 Poll::Ready(Ok(bytes))
             }
@@ -130,14 +130,14 @@ impl Drop for Socket {
 /// Error of a read or write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// The connection was reset, or given up because the other end did not answer.
+    /// The connection was reset, or timed out because the other end did not answer.
     Reset,
     /// This end has closed its writing direction.
     Closed,
 }
 
 impl Error {
-    /// Returns the reason for which a socket in this state does not send.
+    /// Returns the error of a write to a socket in this state.
     fn of_state(state: State) -> Error {
         match state {
             State::Closed => Error::Reset,

@@ -16,7 +16,7 @@ use std::task::Waker;
 const PREFIX_BITS: u8 = 0;
 /// First port for connections to other hosts (RFC 6335).
 const FIRST_EPHEMERAL_PORT: u16 = 49_152;
-/// Time without an answer after which a connection without an owner is given up.
+/// Time without an answer after which the stack gives up a connection without an owner.
 const ORPHAN_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) struct Stack {
@@ -44,7 +44,7 @@ impl Stack {
         let mut interface = Interface::new(settings, &mut device, instant(handle.now_ns()));
         interface.update_ip_addrs(|addresses| {
             let cidr = IpCidr::new(config.address.into(), PREFIX_BITS);
-            // The first of two places.
+            // Cannot fail: the list has room for two addresses.
             let _ = addresses.push(cidr);
         });
         let ports = u64::from(u16::MAX - FIRST_EPHEMERAL_PORT) + 1;
@@ -84,7 +84,7 @@ impl Stack {
         self.parts.borrow_mut().device.receive_packet(packet);
     }
 
-    /// Processes received packets, and sends what may be sent. Returns the time of the next call, in ns;
+    /// Processes received packets, and sends pending packets. Returns the time of the next call, in ns;
     /// `None` if nothing is due before a packet arrives.
     pub(crate) fn poll(&self) -> Option<u64> {
         let now_ns = self.handle.now_ns();
@@ -100,7 +100,7 @@ impl Stack {
         if next_ns > now_ns {
             return Some(next_ns);
         }
-        // Something is due now: it waits for room in the link, or for the next step of smoltcp's clock.
+        // A packet is due now: it waits for room in the link, or for the next step of smoltcp's clock.
         let full_until_ns = parts.device.full_until_ns();
         Some(full_until_ns.unwrap_or(now_ns + 1000))
     }
@@ -118,7 +118,7 @@ impl Stack {
         self.parts.borrow_mut().sockets.add(socket)
     }
 
-    /// Calls `act` with a socket, then lets the host's task send what the call caused.
+    /// Calls `act` with a socket, then wakes the host's task to send the resulting packets.
     pub(crate) fn with<T>(
         &self,
         socket: SocketHandle,
@@ -129,7 +129,7 @@ impl Stack {
         result
     }
 
-    /// Calls `act` with a socket if the call causes no packet.
+    /// Calls `act`, which must not cause packets, with a socket.
     pub(crate) fn look<T>(
         &self,
         socket: SocketHandle,
@@ -138,7 +138,8 @@ impl Stack {
         act(self.parts.borrow_mut().sockets.get_mut(socket))
     }
 
-    /// Begins to connect a closed socket. Returns false if the remote end is no valid one.
+    /// Begins to connect a closed socket. Returns false if the remote address or port is invalid, or no local port
+    /// is free.
     pub(crate) fn connect(&self, socket: SocketHandle, address: Ipv4Addr, port: u16) -> bool {
         let parts = &mut *self.parts.borrow_mut();
         let Some(local_port) = parts.free_port() else {
@@ -159,8 +160,8 @@ impl Stack {
             .any(|socket| socket.is_listening() && socket.listen_endpoint().port == port)
     }
 
-    /// Ends a connection whose owner is gone: what was written still arrives, unless received data was not
-    /// read.
+    /// Ends a connection whose owner is gone. Written data still arrives; if received data has not been read,
+    /// the connection is reset instead.
     pub(crate) fn release(&self, socket: SocketHandle) {
         self.with(socket, |socket| {
             socket.set_timeout(Some(ORPHAN_TIMEOUT));
@@ -203,7 +204,8 @@ impl Parts {
         None
     }
 
-    /// Removes the orphans whose connections have ended. Data that nobody will read resets the connection.
+    /// Removes the orphans whose connections have ended. Received data that nobody will read resets a
+    /// connection.
     fn remove_orphans(&mut self) {
         let sockets = &mut self.sockets;
         self.orphans.retain(|&orphan| {
@@ -220,7 +222,7 @@ impl Parts {
     }
 }
 
-/// Tells the host's task that the application did something.
+/// Wakes the host's task after the application has used a socket.
 #[derive(Default)]
 pub(crate) struct Doorbell {
     is_rung: Cell<bool>,

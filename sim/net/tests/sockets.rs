@@ -72,7 +72,7 @@ fn connections_wait_in_the_backlog_and_further_ones_are_refused() {
                 socket.read_exact(&mut byte).await.unwrap();
                 assert_eq!(&byte, expected);
             }
-            // There is room again.
+            // The backlog has room again.
             client.connect(remote).await.unwrap();
         })
         .unwrap();
@@ -87,7 +87,7 @@ fn a_client_that_leaves_before_it_is_accepted_frees_its_place() {
             let remote = server.endpoint(80);
             client.connect(remote).await.unwrap().abort();
             handle.sleep_ns(SECOND_NS).await;
-            // The listener looks at its places when it is asked.
+            // The listener frees the backlog only when `accept` is polled.
             let accepted = handle.with_timeout(SECOND_NS, listener.accept()).await;
             assert!(accepted.is_err());
             let mut socket = client.connect(remote).await.unwrap();
@@ -136,7 +136,7 @@ fn halves_read_and_write_at_the_same_time() {
             }
         }
     });
-    // More than all buffers on the way hold: it would stall if only one half worked at a time.
+    // More than all buffers on the path hold: the echo would stall if only one half worked at a time.
     const BYTES: usize = 200_000;
     let mut echoed = 0;
     world
@@ -191,7 +191,7 @@ fn a_reset_reaches_the_other_end() {
         .unwrap();
 }
 
-/// As with lwIP and Linux: whoever drops a socket with unread data resets the connection.
+/// Dropping a socket with unread data resets the connection, as in lwIP and Linux.
 #[test]
 fn unread_data_resets_a_dropped_connection() {
     let (mut world, handle, client, server) = world();
@@ -233,8 +233,8 @@ fn data_written_before_the_drop_arrives() {
     world.run_until_idle().unwrap();
 }
 
-/// A client that disappears without a word, as when its radio is off: a dropped socket does not keep its host
-/// busy for ever.
+/// A client that disappears silently, as when its radio is off: a dropped socket does not keep its host busy
+/// forever.
 #[test]
 fn a_dropped_socket_gives_up_on_a_silent_client() {
     let mut world = World::new(Seed::new(1));

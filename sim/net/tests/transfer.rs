@@ -25,7 +25,7 @@ async fn send_file(socket: &mut Socket, bytes: u64, piece_bytes: u64) {
     socket.close();
 }
 
-/// Reads to the end and returns the number of bytes; they must be those sent.
+/// Reads to the end, checks each byte, and returns the number of bytes.
 async fn receive_file(socket: &mut Socket) -> u64 {
     let mut at = 0;
     let mut buffer = [0; 4096];
@@ -72,7 +72,7 @@ fn run(seed: u64, link: Link, config: Config, bytes: u64) -> Downloaded {
     let downloaded = world
         .block_on(download(&handle, link, config, bytes))
         .unwrap();
-    // All sockets are dropped: connections end, and so do the tasks.
+    // All sockets are dropped, so connections and tasks end.
     world.run_until_idle().unwrap();
     downloaded
 }
@@ -105,7 +105,7 @@ fn a_file_arrives_whole_and_in_order_over_bad_links() {
         };
         let downloaded = run(seed, bad, Config::default(), 300_000);
         assert_eq!(downloaded.bytes, 300_000, "seed {seed}");
-        // Slower than without loss, by waits for repeated packets.
+        // Retransmissions make the download slower than without loss.
         assert!(downloaded.duration_ns > 120_000_000, "seed {seed}");
     }
 }

@@ -125,7 +125,7 @@ impl<'a> Chain<'a> {
     }
 
     /// Cuts the next recording at every point that leaves different contents on the card, and judges each
-    /// result. Passes to `each` the chain with the additional cut, or the first broken promise.
+    /// result. Passes `each` the chain with the additional cut, or the first broken promise.
     pub fn cut_each(&self, mut each: impl FnMut(Result<Self, String>)) {
         let mut before = self.clone();
         let mut setup = before.next_setup();

@@ -48,7 +48,7 @@ pub enum FileChange {
 }
 
 impl FileChange {
-    /// Returns true if the change leaves an upload to the recorder to be discarded later.
+    /// Returns true if the change leaves an upload that the recorder has to discard later.
     pub fn abandons_upload(&self) -> bool {
         matches!(self, FileChange::Discard(upload) if !upload.is_announced)
     }
@@ -114,7 +114,7 @@ impl Step {
     }
 }
 
-/// Returns the path of a file, without a slash at its beginning.
+/// Returns the path of a file, without a leading slash.
 pub fn path_of(slot: usize, side: Side) -> String {
     match side {
         Side::Old => format!("UPLOAD{slot}.BIN"),
@@ -172,7 +172,7 @@ pub fn all_kinds() -> Vec<(u64, FileChange)> {
         FileChange::Rename(1, Side::Old),
         FileChange::Rename(0, Side::Old),
         FileChange::Upload(upload(0, 6001, true)),
-        // Something has this name.
+        // Fails, because a file with the new name exists.
         FileChange::Rename(0, Side::Old),
         FileChange::Upload(upload(0, 1200, false)),
         FileChange::Upload(upload(2, 0, false)),
@@ -182,7 +182,7 @@ pub fn all_kinds() -> Vec<(u64, FileChange)> {
         FileChange::Upload(upload(1, 9000, true)),
         FileChange::Remove(1, Side::New),
         FileChange::Rename(1, Side::Old),
-        // Nothing has this name any more.
+        // Fails, because no file has this name any more.
         FileChange::Remove(1, Side::Old),
     ];
     changes.map(|change| (1_000_000, change)).to_vec()

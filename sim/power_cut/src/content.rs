@@ -228,8 +228,8 @@ impl Marks {
             == [totals.samples, totals.gaps, totals.lost]
             && age_ms >= self.age_ms;
         self.age_ms = age_ms;
-        // The checkpoint mark in block 0 has the recording's number in place of the durable blocks. The file
-        // note may follow this mark.
+        // The checkpoint mark in block 0 has the recording's number in place of the number of durable blocks.
+        // The file note may follow this mark.
         let is_possible = match index {
             0 => self.number.is_none_or(|number| number == durable),
             _ => durable <= index,

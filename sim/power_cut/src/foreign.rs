@@ -107,7 +107,7 @@ fn put_files(image: &mut Image, blocks: Range<u64>, random: &mut Random) -> io::
     Ok(files)
 }
 
-/// Fills the free clusters with one file except for `free_bytes`, and returns the contents of the file.
+/// Fills all free space except for `free_bytes` with one file, and returns the contents of the file.
 fn fill(image: &mut Image, blocks: Range<u64>, free_bytes: u64) -> io::Result<Vec<u8>> {
     let file_system = FileSystem::new(BlockStream::new(image, blocks), FsOptions::new())?;
     let stats = file_system.stats()?;

@@ -65,7 +65,7 @@ impl History<'_> {
     /// Judges a card after a session that ended normally.
     ///
     /// # Errors
-    /// Returns the first violated guarantee.
+    /// The first broken promise.
     pub fn judge(&self, card: &mut Card) -> Result<Found, String> {
         match self.sessions.last().map(|session| &session.end) {
             None | Some(End::Done(_)) => (),

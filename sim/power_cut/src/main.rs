@@ -31,7 +31,8 @@ enum Task {
     /// Runs the cases with the given seeds, in batches that are recorded in the ledger when they are
     /// finished.
     Batches(Range<u64>),
-    /// Every cut of three short recordings, and every second cut after one in this many first cuts.
+    /// Cuts three short recordings at every point and, after one in this many of these cuts, also the following
+    /// recovery and recording.
     EveryWrite(u64),
 }
 

@@ -52,7 +52,8 @@ impl State {
 struct States(BTreeSet<State>);
 
 impl States {
-    /// Adds the results of a step. After a result without doubt, the step was carried out entirely or not at all.
+    /// Adds the results of a step. A step without a result, or with a read error, was carried out entirely or not
+    /// at all.
     fn take(&mut self, step: &Step, may_fail: impl Fn(FileError) -> bool) -> Result<(), String> {
         let after = |state: &State| state.after(step.change);
         let states: BTreeSet<State> = match step.done {

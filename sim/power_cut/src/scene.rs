@@ -175,7 +175,7 @@ impl Scene {
     /// Creates a short recording during which another task changes files in every way, on FAT32 or FAT16.
     ///
     /// # Errors
-    /// If it cannot be set up.
+    /// If the recording cannot be set up.
     pub fn changing(is_32: bool) -> Result<Scene, String> {
         let format = Format::Csv(&[SMALL]);
         let plan = Plan::steady(0, format, Window::Us(30_000), 500, 400);
@@ -328,7 +328,7 @@ fn random_setup(seed: Seed, volume: &Volume, random: &mut Random) -> Setup {
     }
 }
 
-/// Returns the changes of files in a scene: in every second one, another task changes files.
+/// Returns the changes of files in a scene: in half of the scenes, another task changes files.
 fn changes_of(seed: Seed, volume: &Volume) -> Vec<(u64, FileChange)> {
     let random = &mut seed.stream("changes");
     let most_bytes = volume.free_bytes.unwrap_or(100_000);
@@ -342,7 +342,7 @@ fn changes_of(seed: Seed, volume: &Volume) -> Vec<(u64, FileChange)> {
 pub(crate) fn rerun(setup: &Setup, seconds: f64, random: &mut Random) -> Setup {
     let plans = setup.plans.iter().map(|plan| plan.rerun(seconds, random));
     let plans: Vec<Plan> = plans.collect();
-    // Looks ahead, so that scenes without changes stay the same.
+    // Draws from a clone of the stream, so that scenes without changes stay the same.
     let serial = random.clone().next_u64();
     Setup {
         plans,

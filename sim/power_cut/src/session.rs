@@ -328,8 +328,8 @@ pub struct CheckpointReport {
 }
 
 impl Setup {
-    /// Creates a setup without requests, changes and faults. The device loses its power together with the card; its files
-    /// have 64 KiB.
+    /// Creates a setup without requests, changes or faults. The device loses its power together with the card;
+    /// its files have 64 KiB.
     pub fn new(clock_hz: u32, plans: Vec<Plan>, seed: Seed) -> Setup {
         Setup {
             clock_hz,

@@ -183,7 +183,7 @@ fn files_are_served_beside_a_recording() {
     }
 }
 
-/// After the end every recording is finished, and is served whole.
+/// After the recorder ends, every recording is finished and served whole.
 #[test]
 fn files_are_served_after_a_recording() {
     let run = run(1, 3_000_000_000);

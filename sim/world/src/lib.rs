@@ -1,7 +1,7 @@
 //! A deterministic simulation: virtual time, tasks, seeds and a network link, in a single thread.
 //!
 //! ```text
-//!   test, sweep ── builds a World, spawns tasks, runs it, gets stuck tasks reported
+//!   test, sweep ── builds a World, spawns tasks, runs it, receives stuck tasks as errors
 //!     │
 //!   World ── polls one task at a time; advances time when none is ready              (world.rs)
 //!     ├── Tasks:  named futures, polled in the order of waking                       (task.rs)

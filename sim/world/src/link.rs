@@ -18,12 +18,12 @@
 //!   its last bit.
 //! - **Delay.** `delay_ns` plus a uniform 0 to `jitter_ns`. Jitter alone does not reorder packets: each
 //!   packet waits for the previous one, as in a router's queue.
-//! - **Loss.** Each packet is lost with `loss_ppm`, independently of all others. A lost packet has used the
-//!   transmitter. Bit errors count as losses, because the checksum of a link drops such packets.
-//! - **Copies.** With `duplicate_ppm`, a packet that is not lost arrives a second time, in order and with
-//!   its own jitter.
-//! - **Reordering.** With `reorder_ppm`, a packet arrives a uniform 1 to `reorder_ns` later than it would
-//!   otherwise, and later packets may overtake it.
+//! - **Loss.** A packet is lost with probability `loss_ppm`, independently of all others, but still occupies
+//!   the transmitter. Bit errors count as losses, because the checksum of a link drops such packets.
+//! - **Copies.** With probability `duplicate_ppm`, a packet that is not lost arrives a second time, in order
+//!   and with its own jitter.
+//! - **Reordering.** With probability `reorder_ppm`, a packet arrives a uniform 1 to `reorder_ns` later than
+//!   it would otherwise, and later packets may overtake it.
 //! - **Inbox.** Holds `queue_packets` that have not been received; packets that arrive when it is full are
 //!   dropped.
 //!

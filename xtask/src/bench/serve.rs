@@ -12,11 +12,11 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 const FILE_BYTES: u64 = 1 << 30;
-/// File of each of many clients, and the rate at which they read it.
+/// Size of the file that each of many clients downloads, and the maximum rate of each download.
 const SMALL_BYTES: u64 = 8 << 20;
 const SLOW_RATE: &str = "2M";
 const CLIENTS: u32 = 100;
-/// Memory that the server may need with that many clients.
+/// Maximum memory of the server with this number of clients.
 const MEMORY_MOST_BYTES: u64 = 32 << 20;
 
 pub fn run() -> Result<(), String> {
@@ -68,7 +68,7 @@ fn measure(folder: &Path, dufs: &Path) -> Result<String, String> {
     ))
 }
 
-/// A server of a folder, ended when this is dropped.
+/// A running server of a folder; dropping it ends the process.
 struct Server {
     child: Child,
     address: SocketAddr,
@@ -125,7 +125,7 @@ impl Server {
             .map_err(|_| format!("curl: no time: {text}"))
     }
 
-    /// Lets many clients download at the same time, slowly.
+    /// Lets many clients download at the same time, at a limited rate.
     fn many_clients(&self) -> Result<(), String> {
         let url = format!("http://{}/small?client=[1-{CLIENTS}]", self.address);
         let most = CLIENTS.to_string();

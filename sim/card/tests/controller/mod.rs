@@ -1,5 +1,5 @@
-//! A host controller for the SD bus like a hardware one: it keeps the minimum clocks between transfers,
-//! checks responses and blocks, and applies a host's timeouts. The caller decides what to send.
+//! A host controller for the SD bus that acts like a hardware controller: it observes the minimum clocks
+//! between transfers, checks responses and blocks, and applies timeouts. The caller decides what to send.
 #![allow(dead_code)]
 
 use cardiograph_sim_card::wire::sd::{Command, CrcStatus, Response, SdBusCard, Width};

@@ -1,7 +1,7 @@
 //! A small SD card driver over SPI, written from the SD Physical Layer Simplified Specification for
 //! these tests: chapter 7, figures 7-2 (initialisation), 7-3 to 7-7 (reading and writing).
 //!
-//! It keeps chip select asserted for a whole transfer, keeps NWR, skips the byte after the stop token and
+//! It keeps chip select asserted for a whole transfer, observes NWR, skips the byte after the stop token and
 //! has no timeout except for a start token: in all these points it differs from embedded-sdmmc.
 #![allow(dead_code)]
 

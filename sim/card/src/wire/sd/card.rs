@@ -167,7 +167,7 @@ impl SdBusCard {
         self.host_width = width;
     }
 
-    /// Clocks the idle bus, which the host uses to keep the minimum times NRC, NCC and NWR of 4.12.4.
+    /// Clocks the idle bus, which the host uses to observe the minimum times NRC, NCC and NWR of 4.12.4.
     pub fn idle(&mut self, clocks: u32) {
         self.advance(clocks.into());
         self.power_up_clocks = self.power_up_clocks.saturating_add(clocks);
@@ -204,7 +204,8 @@ impl SdBusCard {
     /// Sends a block with the given checksums and receives the CRC status; returns `None` if the card sends
     /// no CRC status.
     ///
-    /// A card that expects no block, is busy, or has rejected an earlier block (4.3.4) ignores the block.
+    /// A card that expects no block, is busy, has another bus width than the host, or has rejected an earlier
+    /// block (4.3.4) ignores the block.
     pub fn write_block(&mut self, data: &Block, sums: LineSums) -> Option<CrcStatus> {
         let is_received = !self.is_busy() && self.host_width == self.session.width;
         self.advance(self.host_width.block_clocks(BLOCK_BYTES));

@@ -59,7 +59,7 @@
 //!
 //! - The card's address is 1 after the first CMD3, 2 after the second, and so on.
 //! - The card does not buffer writes in the background: READY_FOR_DATA is 0 whenever it is busy.
-//! - A block that is rejected for another reason than its checksum gets the CRC status 110, which has this
+//! - A block that is rejected for a reason other than its checksum gets the CRC status 110, which has this
 //!   meaning over SPI (7.3.3.1). The blocks after the rejected one get no CRC status (4.3.4).
 //! - A read that fails stays in `data` until CMD12, for single and multiple blocks.
 //! - CMD18 reads one block ahead: after the last block of the card, the status reports out of range

@@ -19,7 +19,7 @@ pub struct Count {
     pub bytes: u64,
     /// Number of bytes exchanged with chip select low.
     pub selected: u64,
-    /// Number of bytes to which the card answered that it was busy.
+    /// Number of bytes during which the card signalled busy.
     pub busy: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Command frames from the host, and responses to it.
+//! Command frames from the host, and responses from the card.
 
 use super::levels::RELEASED;
 use crate::wire::crc::crc7;

@@ -42,7 +42,7 @@
 //! - The upper three bits of a data response are ones.
 //! - An address past the end is a parameter error in R1, and out of range in R2.
 //! - A transfer that runs past the end is terminated by an error token (reading) or a write error.
-//! - A token is accepted directly after R1; the host is responsible for keeping NWR.
+//! - A token is accepted directly after R1; the host is responsible for observing NWR.
 //! - ACMD23 is accepted and has no effect.
 //!
 //! # Not implemented
