@@ -9,6 +9,7 @@ const CHECKED_BLOCKS_MIN: usize = 16;
 const DEVIATIONS_MAX: f64 = 2.5;
 /// Minimum number of dependent stretches in a trace.
 const STRETCHES_MIN: u64 = 50;
+
 /// Returns the length, in writes, of the stretches within which latencies above `above_ns` depend on each other; `None`
 /// if the trace is too short to tell, which is always so if the latencies drift.
 ///
