@@ -83,7 +83,7 @@ impl<'a> Chain<'a> {
                 Poll::Ready(Err(why)) => return Err(format!("recovery alone: {why}")),
                 Poll::Pending => {
                     return Err(
-                        "the recovery waits although block operations complete at once".into(),
+                        "the recovery waits although every block operation is immediate".into(),
                     );
                 }
             }
