@@ -64,7 +64,7 @@ fn cargo_firmware(command: &str, end: &[&str]) -> Command {
 }
 
 /// Returns the command that runs QEMU. Every instruction takes 64 ns of virtual time, so every run is the
-/// same on any host, and the firmware's sleeping takes no host time.
+/// same on any host, and no host time passes while the firmware sleeps.
 fn qemu(card: &Path) -> Command {
     let mut command = Command::new("timeout");
     command.args([QEMU_S_MAX, "qemu-system-arm", "-M", "lm3s6965evb"]);

@@ -188,8 +188,8 @@ impl Card {
     }
 
     /// Writes the next block of a stream, or the first block of a new stream; returns how long the card is
-    /// busy, in ns. The block is durable only once the stream has ended and the busy time after its end is
-    /// over: the card collects blocks in RAM until a page is complete.
+    /// busy, in ns. The host can rely on the block being durable only once the stream has ended and the busy
+    /// time after its end is over: the card collects blocks in RAM until a page is complete.
     ///
     /// # Errors
     /// [`CardError::OutOfRange`] and [`CardError::WornOut`].

@@ -148,7 +148,7 @@ impl Controller {
         self.translation.blocks_per_page()
     }
 
-    /// Accepts a command; returns the time until the controller works on it, in ns.
+    /// Accepts a command; returns how long this takes, including the time to wake up, in ns.
     pub fn command(&mut self, now_ns: u64) -> u64 {
         let wake_up_ns = self.advance_to_command(now_ns);
         self.work(

@@ -197,7 +197,7 @@ impl Translation {
         work
     }
 
-    /// Writes consecutive blocks that were received with one command, until they are durable.
+    /// Writes consecutive blocks that were received with one command; they are durable when the work is done.
     pub(crate) fn write(&mut self, start: u64, count: u64) -> Written {
         let mut written = Written::default();
         for page in self.pages(start, count) {

@@ -19,7 +19,7 @@ pub(crate) struct Interrupt<'a> {
     clock: Clock,
     control: &'a Control,
     producers: RefCell<Vec<Sampling<'a>>>,
-    /// Start of sampling, in ns of the clock; `None` before it.
+    /// Start of sampling, in ns of the clock; `None` until sampling has started.
     started_ns: Cell<Option<u64>>,
     /// True if the device stops when its card loses power.
     stops_without_power: bool,

@@ -139,7 +139,7 @@ impl Drop for Host {
 pub enum ListenError {
     /// The port is 0.
     InvalidPort,
-    /// Another listener has the port.
+    /// Another listener uses the port.
     PortInUse,
 }
 
@@ -147,7 +147,7 @@ impl fmt::Display for ListenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             ListenError::InvalidPort => "cannot listen on port 0",
-            ListenError::PortInUse => "another listener has the port",
+            ListenError::PortInUse => "another listener uses the port",
         })
     }
 }
@@ -166,7 +166,7 @@ pub enum ConnectError {
 impl fmt::Display for ConnectError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            ConnectError::Unaddressable => "the address is not valid, or no local port is free",
+            ConnectError::Unaddressable => "the address or port is 0, or no local port is free",
             ConnectError::Refused => "the connection was refused",
         })
     }

@@ -24,7 +24,7 @@ struct Tally {
     outcome: Outcome,
 }
 
-/// Run that the command line requests.
+/// Task that the command line requests.
 enum Task {
     /// Runs the cases with the given seeds.
     Cases(Range<u64>),

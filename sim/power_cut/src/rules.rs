@@ -60,7 +60,7 @@ pub fn judge_checkpoints(session: &Session, stream: usize) -> Result<(), String>
             }
             Window::Sample => {
                 let unsaved = |us| pushed_before(us).saturating_sub(before.samples);
-                // The recorder's clock has whole microseconds.
+                // The recorder's clock counts whole microseconds.
                 (
                     unsaved(checkpoint.done_us) > 1,
                     unsaved(checkpoint.done_us + 1) > 1,

@@ -91,7 +91,7 @@ pub struct Session {
     pub plans: Vec<Plan>,
     /// Events that the recorder reported.
     pub events: Vec<TimedEvent>,
-    /// Way in which the session ended.
+    /// End of the session.
     pub end: End,
     /// Number of samples pushed to each stream, including lost ones.
     pub pushed: Vec<u64>,
@@ -123,7 +123,7 @@ pub struct Session {
     pub taken_out: Option<(u64, Image)>,
 }
 
-/// Way in which a session ended.
+/// End of a session, with its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
     /// Normal end; contains the numbers of written and lost samples of each stream.

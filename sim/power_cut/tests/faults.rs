@@ -1,4 +1,4 @@
-//! Whatever faults a card has: no sample is lost without a report, nothing hangs, and foreign files survive.
+//! Faults of a card: no sample is lost without a report, nothing hangs, and foreign files survive.
 
 use cardiograph_recorder::{Config, Event, Format, WhenFull, Window};
 use cardiograph_sim_card::Card;

@@ -64,8 +64,8 @@ pub fn run() -> Result<(), String> {
     save("analyze", &text)
 }
 
-/// Generates latencies like a card's: about 250 µs, and in one of 800 writes a stall of 20 to 90 ms, with
-/// short idle times between writes.
+/// Generates latencies like a card's: about 250 µs, a stall of 20 to 90 ms in one of 800 writes on
+/// average, and short idle times between writes.
 fn generate(path: &Path) -> std::io::Result<()> {
     let mut out = BufWriter::new(File::create(path)?);
     let mut random = 0x9E37_79B9_7F4A_7C15u64;

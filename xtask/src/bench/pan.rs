@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// Samples of an hour at 860 Hz.
 const SAMPLES: u64 = 860 * 3600;
-/// Pans each plot at every zoom, and appends the times to the page.
+/// Script that pans the first plot at each zoom, and appends the times to the page.
 const SCRIPT: &str = include_str!("pan.js");
 
 pub fn run() -> Result<(), String> {

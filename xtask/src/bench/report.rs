@@ -39,7 +39,7 @@ pub fn timed(program: &Path, args: &[&str]) -> Result<Measured, String> {
     })
 }
 
-/// Values of a quantity in all rounds.
+/// Values of a quantity, one per measured round.
 pub struct Series {
     pub name: String,
     pub values: Vec<f64>,

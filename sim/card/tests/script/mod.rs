@@ -46,8 +46,8 @@ fn card(options: Options) -> (SpiCard, Clock) {
     (card.expect("the options are in range"), clock)
 }
 
-/// Plays the script to two cards, to one of them byte by byte and to the other in runs of bytes; both must
-/// send the same bytes at the same time. Returns the number of bytes exchanged.
+/// Plays the script on two cards, byte by byte on one and in runs of bytes on the other; both must send the
+/// same bytes at the same time. Returns the number of bytes exchanged.
 pub fn play(bytes: &[u8]) -> Count {
     let mut bytes = Bytes(bytes);
     let first = bytes.next();
