@@ -14,7 +14,10 @@ fuzz_target!(|bytes: &[u8]| {
         }
         Ok(Loaded::Histogram(histogram)) => {
             assert!(histogram.writes() > 0);
-            let (median, p99) = (histogram.percentile_ns(500_000), histogram.percentile_ns(990_000));
+            let (median, p99) = (
+                histogram.percentile_ns(500_000),
+                histogram.percentile_ns(990_000),
+            );
             assert!(median.is_some() && median <= p99);
         }
         Ok(Loaded::Aggregate(aggregate)) => assert!(!aggregate.rows.is_empty()),

@@ -1,11 +1,11 @@
-//! Arbitrary bytes on a connection: it ends, sends nothing but whole answers, and changes nothing that is protected.
+//! Arbitrary bytes on a connection: it ends, sends nothing but whole responses, and changes nothing that is protected.
 
 #![no_main]
 
 use cardiograph_server::{Buffers, Server};
 use libfuzzer_sys::fuzz_target;
 use memory::Memory;
-use memory::client::{CONFIG, answers};
+use memory::client::{CONFIG, responses};
 use memory::recorder::Recorder;
 use memory::socket::{Clock, End, Socket};
 
@@ -38,8 +38,8 @@ fuzz_target!(|bytes: &[u8]| {
     let sent = sent.take();
     // Answers to HEAD have no body, and only the server knows which these are.
     if !bytes.windows(4).any(|window| window == b"HEAD") {
-        for answer in answers(&sent, &[]) {
-            assert!((200..=507).contains(&answer.status));
+        for response in responses(&sent, &[]) {
+            assert!((200..=507).contains(&response.status));
         }
     }
 });

@@ -5,7 +5,7 @@
 use cardiograph_server::{Buffers, RecordingPath, Server};
 use libfuzzer_sys::fuzz_target;
 use memory::Memory;
-use memory::client::{CONFIG, answers};
+use memory::client::{CONFIG, responses};
 use memory::recorder::Recorder;
 use memory::socket::{Clock, End, Socket};
 
@@ -48,7 +48,7 @@ fuzz_target!(|bytes: &[u8]| {
             let sent = socket.sent.clone();
             let server = Server::new(&memory, &recorder, &clock, CONFIG);
             clock.run(server.serve(&mut socket, &mut Buffers::new()));
-            assert_eq!(answers(&sent.take(), &[]).len(), 1);
+            assert_eq!(responses(&sent.take(), &[]).len(), 1);
         }
     }
 });

@@ -18,7 +18,7 @@ const INIT_CLOCK_HZ: u32 = 400_000;
 /// Capacity of the largest card with byte addresses.
 const STANDARD_BYTES_MAX: u64 = 2 << 30;
 /// Maximum number of bytes until a response (NCR of 7.5.4), including the response.
-const ANSWER_BYTES_MAX: u32 = 9;
+const RESPONSE_BYTES_MAX: u32 = 9;
 /// Start token of a block of CMD25 (7.3.3.2).
 const START_TOKEN: u8 = 0xFC;
 /// Stop token of CMD25 (7.3.3.2).
@@ -187,8 +187,8 @@ impl Host {
     fn command(&mut self, index: u8, argument: u32, crc: u8) -> Result<u8, PlainError> {
         let [a, b, c, d] = argument.to_be_bytes();
         self.send(&[RELEASED, 0x40 | index, a, b, c, d, crc]);
-        let mut answers = (0..ANSWER_BYTES_MAX).map(|_| self.byte());
-        let r1 = answers.find(|byte| byte & 0x80 == 0);
+        let mut responses = (0..RESPONSE_BYTES_MAX).map(|_| self.byte());
+        let r1 = responses.find(|byte| byte & 0x80 == 0);
         r1.ok_or(PlainError::Silence(index))
     }
 

@@ -81,7 +81,7 @@ pub struct Served<const N: usize> {
     /// Samples pushed by each stream.
     pub pushed: [u64; N],
     /// Responses to the client's requests, including their headers.
-    pub answers: Vec<Vec<u8>>,
+    pub responses: Vec<Vec<u8>>,
     /// Downloads of the client.
     pub downloaded: Downloaded,
     /// Pieces that each of the other clients received, each with the time of its arrival in ns.
@@ -121,9 +121,9 @@ pub fn serve_while_recording<const N: usize>(
     device.shown = setup.live.iter().map(|live| live.newest).collect();
     let downloaded = Rc::new(RefCell::new(Downloaded::default()));
     let reads = Rc::new(Cell::new(ReadTally::default()));
-    let answers = Rc::new(RefCell::new(Vec::new()));
+    let responses = Rc::new(RefCell::new(Vec::new()));
     let (link, network, path) = (setup.link, setup.network, setup.path);
-    let (seen, tally, answered) = (downloaded.clone(), reads.clone(), answers.clone());
+    let (seen, tally, answered) = (downloaded.clone(), reads.clone(), responses.clone());
     let (requests, live) = (setup.requests, setup.live);
     let watchers = setup.watchers;
     let watched = Rc::new(RefCell::new(vec![Vec::new(); watchers.len()]));
@@ -186,11 +186,11 @@ pub fn serve_while_recording<const N: usize>(
                 };
                 let client_task = async {
                     for request in requests {
-                        let answer = match client.connect(server.endpoint(PORT)).await {
+                        let response = match client.connect(server.endpoint(PORT)).await {
                             Ok(mut socket) => answer_to(&mut socket, &request).await,
                             Err(error) => format!("{error:?}").into_bytes(),
                         };
-                        answered.borrow_mut().push(answer);
+                        answered.borrow_mut().push(response);
                     }
                     let Some(path) = path else {
                         return std::future::pending().await;
@@ -226,7 +226,7 @@ pub fn serve_while_recording<const N: usize>(
     Ok(Served {
         streams,
         pushed: logged.pushed,
-        answers: answers.take(),
+        responses: responses.take(),
         downloaded: downloaded.take(),
         watched: watched.take(),
         started_ns: logged.started_ns.unwrap_or(0),
@@ -253,11 +253,11 @@ async fn answer_to(socket: &mut Socket, request: &[u8]) -> Vec<u8> {
     if let Err(error) = socket.write_all(request).await {
         return format!("{error:?}").into_bytes();
     }
-    let (mut answer, mut piece) = (Vec::new(), vec![0; 16_384]);
+    let (mut response, mut piece) = (Vec::new(), vec![0; 16_384]);
     while let Ok(bytes @ 1..) = socket.read(&mut piece).await {
-        answer.extend_from_slice(&piece[..bytes]);
+        response.extend_from_slice(&piece[..bytes]);
     }
-    answer
+    response
 }
 
 /// Downloads a path repeatedly over one connection, until the connection ends.

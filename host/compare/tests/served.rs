@@ -122,15 +122,15 @@ fn put(path: &str, body: &[u8]) -> Vec<u8> {
 }
 
 /// Returns the status and the body of a response.
-fn parts(answer: &[u8]) -> (u16, &[u8]) {
-    let text = String::from_utf8_lossy(answer);
+fn parts(response: &[u8]) -> (u16, &[u8]) {
+    let text = String::from_utf8_lossy(response);
     let status = text
         .split(' ')
         .nth(1)
         .and_then(|status| status.parse().ok());
-    let end = answer.windows(4).position(|four| four == b"\r\n\r\n");
-    let status = status.unwrap_or_else(|| panic!("not an answer: {text}"));
-    (status, &answer[end.unwrap_or(answer.len() - 4) + 4..])
+    let end = response.windows(4).position(|four| four == b"\r\n\r\n");
+    let status = status.unwrap_or_else(|| panic!("not a response: {text}"));
+    (status, &response[end.unwrap_or(response.len() - 4) + 4..])
 }
 
 #[test]
@@ -159,8 +159,12 @@ fn files_are_changed_while_samples_are_recorded() {
         request("GET /status", "", b""),
     ];
     let served = run(lines(860, 12), link(), requests, None);
-    let answers: Vec<_> = served.answers.iter().map(|answer| parts(answer)).collect();
-    let statuses: Vec<u16> = answers.iter().map(|(status, _)| *status).collect();
+    let responses: Vec<_> = served
+        .responses
+        .iter()
+        .map(|response| parts(response))
+        .collect();
+    let statuses: Vec<u16> = responses.iter().map(|(status, _)| *status).collect();
     println!("{statuses:?}");
     assert_eq!(
         statuses[..13],
@@ -168,8 +172,8 @@ fn files_are_changed_while_samples_are_recorded() {
             200, 201, 200, 204, 206, 201, 201, 404, 201, 204, 403, 201, 423
         ]
     );
-    assert_eq!(answers[2].1, b"first");
-    assert_eq!(answers[4].1, &long[99_990..]);
+    assert_eq!(responses[2].1, b"first");
+    assert_eq!(responses[4].1, &long[99_990..]);
     let summary = served.streams[0];
     assert_eq!((summary.lost, summary.window_breaches), (0, 0));
     let mut card = served.card;
@@ -211,8 +215,8 @@ fn a_download_over_a_bad_link_ends_right() {
     };
     let requests = vec![put("/FILE.BIN", &file), request("GET /FILE.BIN", "", b"")];
     let served = run(lines(860, 40), bad, requests, None);
-    assert_eq!(served.answers.len(), 2);
-    assert_eq!(parts(&served.answers[1]), (200, &file[..]));
+    assert_eq!(served.responses.len(), 2);
+    assert_eq!(parts(&served.responses[1]), (200, &file[..]));
     assert_eq!(served.streams[0].lost, 0);
 }
 
@@ -389,9 +393,13 @@ fn a_client_begins_a_session_and_ends_the_recording() {
         post("action=stop"),
     ];
     let served = run(lines(860, 60), link(), requests, None);
-    let answers: Vec<_> = served.answers.iter().map(|answer| parts(answer)).collect();
-    let text = |at: usize| String::from_utf8_lossy(answers[at].1).into_owned();
-    let statuses: Vec<u16> = answers.iter().map(|(status, _)| *status).collect();
+    let responses: Vec<_> = served
+        .responses
+        .iter()
+        .map(|response| parts(response))
+        .collect();
+    let text = |at: usize| String::from_utf8_lossy(responses[at].1).into_owned();
+    let statuses: Vec<u16> = responses.iter().map(|(status, _)| *status).collect();
     assert_eq!(statuses, [200, 204, 409, 201, 200, 204]);
     assert!(text(0).contains("\"recording\":true"), "{}", text(0));
     assert!(text(4).contains("\"session\":\"run-7\""), "{}", text(4));

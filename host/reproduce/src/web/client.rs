@@ -31,7 +31,7 @@ pub(super) async fn download(
         let end = received.windows(4).position(|four| four == b"\r\n\r\n");
         match end {
             Some(end) => break end + 4,
-            None if read == 0 => return Err(failed("the answer has no end of its head")),
+            None if read == 0 => return Err(failed("the response has no end of its head")),
             None => {}
         }
     };

@@ -47,7 +47,7 @@ impl Server {
         while !is_done.get() {
             // With a timeout of 0, accepts only a client that is already waiting.
             if let Ok(mut socket) = self.handle.with_timeout(0, listener.accept()).await {
-                self.answer(&mut socket).await?;
+                self.respond(&mut socket).await?;
             }
             self.handle.sleep_ns(self.turn_ns).await;
         }
@@ -55,7 +55,7 @@ impl Server {
     }
 
     /// Sends the file, whatever the request, and waits for the client to close the connection.
-    async fn answer(&self, socket: &mut Socket) -> Result<(), String> {
+    async fn respond(&self, socket: &mut Socket) -> Result<(), String> {
         read_head(socket).await.map_err(failed)?;
         let opened = self.card.call(|card| card.open(FILE_NAME, false)).await;
         let mut file = opened.map_err(failed)?;
