@@ -145,7 +145,7 @@ pub enum PolicyArg {
 /// Behaviour when the card is full.
 #[derive(Clone, Copy, ValueEnum)]
 pub enum WhenFullArg {
-    /// Discard new samples and report them as lost
+    /// End the recording; the samples that no longer fit are reported as lost
     Stop,
     /// Remove the oldest recording; other files are never removed
     RemoveOldest,
