@@ -27,6 +27,25 @@ impl Failure {
     pub fn with_code(message: impl Display, code: u8) -> Failure {
         Failure::MessageWithCode(on_one_line(message), code)
     }
+
+    /// Joins the failures of independent steps, a line for each; the first one determines the exit code.
+    pub fn join(steps: impl IntoIterator<Item = Result<(), Failure>>) -> Result<(), Failure> {
+        let mut failures = steps.into_iter().filter_map(Result::err);
+        let Some(mut joined) = failures.next() else {
+            return Ok(());
+        };
+        for failure in failures {
+            match (&mut joined, failure) {
+                (
+                    Failure::Message(text) | Failure::MessageWithCode(text, _),
+                    Failure::Message(more) | Failure::MessageWithCode(more, _),
+                ) => text.push_str(&format!("\nerror: {more}")),
+                (Failure::OutputClosed, failure) => joined = failure,
+                _ => (),
+            }
+        }
+        Err(joined)
+    }
 }
 
 fn on_one_line(message: impl Display) -> String {

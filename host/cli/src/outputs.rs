@@ -6,7 +6,7 @@ use crate::shared::{self, Shared};
 use crate::values::duration;
 use cardiograph_report::{Report, distribution, page, table};
 use cardiograph_trace::{
-    NewFile, Results, ResultsOf, Trace, WriteError, write_csv_to, write_parquet_to,
+    NewFile, Results, ResultsOf, Trace, WriteError, quoted, write_csv_to, write_parquet_to,
 };
 use console::Term;
 use std::collections::HashSet;
@@ -194,23 +194,30 @@ impl<'a> Outputs<'a> {
         let results = reports.iter().map(|report| self.results_of(report));
         let results = results.collect::<Result<Vec<_>, _>>()?;
         let summaries: Vec<_> = reports.iter().map(|report| &report.summary).collect();
-        json::write(json.as_deref(), self.command, &summaries)?;
+        // If one output fails, the others are written all the same.
+        let mut done = vec![json::write(json.as_deref(), self.command, &summaries)];
         if let Some(path) = markdown {
             let sections: Vec<_> = reports.iter().map(table::markdown).collect();
-            write_text(path, &sections.join("\n"))?;
+            done.push(write_text(path, &sections.join("\n")));
         }
         if let Some(path) = html {
-            write_text(path, &html_page(reports, None)?)?;
-            if !shared::is_quiet() {
-                self.show(&format!("Report: {}\n", path.display()))?;
-            }
+            done.push(self.write_html(path, reports));
         }
         for ((report, results), run) in reports.iter().zip(&results).zip(1..) {
             if let Some(operations) = report.trace() {
-                self.write_operations(operations, results.as_ref(), run)?;
+                done.push(self.write_trace(operations, run));
+                done.push(self.write_csv(operations, results.as_ref(), run));
             }
         }
-        Ok(())
+        Failure::join(done)
+    }
+
+    fn write_html(&self, path: &Path, reports: &[Report]) -> Result<(), Failure> {
+        write_text(path, &html_page(reports, None)?)?;
+        match shared::is_quiet() {
+            true => Ok(()),
+            false => self.show(&format!("Report: {}\n", path.display())),
+        }
     }
 
     /// Arranges a report's trace for a study's results; returns `None` for Cardiograph's own layout.
@@ -231,19 +238,23 @@ impl<'a> Outputs<'a> {
         Ok(Some(results))
     }
 
-    fn write_operations(
+    fn write_trace(&self, operations: &Trace, run: usize) -> Result<(), Failure> {
+        let Some(path) = &self.reporting.trace else {
+            return Ok(());
+        };
+        let path = self.of_run(path, run);
+        let mut file = create(&path)?;
+        let written = write_parquet_to(operations, &mut file);
+        written.map_err(|error| Failure::new(WriteError::new(&path, error)))?;
+        file.commit().map_err(Failure::new)
+    }
+
+    fn write_csv(
         &self,
         operations: &Trace,
         results: Option<&Results>,
         run: usize,
     ) -> Result<(), Failure> {
-        if let Some(path) = &self.reporting.trace {
-            let path = self.of_run(path, run);
-            let mut file = create(&path)?;
-            let written = write_parquet_to(operations, &mut file);
-            written.map_err(|error| Failure::new(WriteError::new(&path, error)))?;
-            file.commit().map_err(Failure::new)?;
-        }
         let Some(path) = &self.reporting.csv else {
             return Ok(());
         };
@@ -295,17 +306,15 @@ impl<'a> Outputs<'a> {
 /// Checks that each of the given files can be created, and that no two are the same.
 pub fn check_files<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Result<(), Failure> {
     let mut seen = HashSet::new();
-    for path in paths.into_iter().filter(|path| !is_standard_output(path)) {
-        if !seen.insert(normalised(path)) {
-            return Err(Failure::new(format!(
-                "{}: requested twice, by two options; write each result to its own file",
-                path.display()
-            )));
-        }
+    let paths = paths.into_iter().filter(|path| !is_standard_output(path));
+    Failure::join(paths.map(|path| match seen.insert(normalised(path)) {
         // The new file is dropped at once: this only tests whether it can be created.
-        create(path)?;
-    }
-    Ok(())
+        true => create(path).map(drop),
+        false => Err(Failure::new(format!(
+            "{}: requested twice, by two options; write each result to its own file",
+            path.display()
+        ))),
+    }))
 }
 
 /// Begins a new file; with --force, it replaces an existing one once it is complete.
@@ -350,21 +359,11 @@ pub fn html_page(
     page::html(reports, comparison, Some(&command_line())).map_err(Failure::new)
 }
 
-/// Returns the command line of this process, quoted for a POSIX shell.
+/// Returns the command line of this process, quoted for a shell.
 fn command_line() -> String {
     let args = std::env::args_os().skip(1);
-    let quoted = args.map(|arg| {
-        let arg = arg.to_string_lossy();
-        let is_plain = |c: char| c.is_alphanumeric() || "_-./:@=,+%".contains(c);
-        match !arg.is_empty() && arg.chars().all(is_plain) {
-            true => arg.into_owned(),
-            false => format!("'{}'", arg.replace('\'', r"'\''")),
-        }
-    });
-    let words: Vec<String> = std::iter::once("cardiograph".to_string())
-        .chain(quoted)
-        .collect();
-    words.join(" ")
+    let words = std::iter::once("cardiograph".to_string()).chain(args.map(|arg| quoted(&arg)));
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// Writes text to a new file or to standard output.

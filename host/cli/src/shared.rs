@@ -13,7 +13,7 @@ pub struct Shared {
     pub force: bool,
 
     /// Show neither progress nor the names of files written; errors and warnings stay
-    #[arg(long)]
+    #[arg(short, long)]
     pub quiet: bool,
 }
 

@@ -261,3 +261,24 @@ fn options_that_make_no_sense() {
     }
     assert!(tree(own.path()).is_empty());
 }
+
+#[test]
+fn every_output_that_cannot_be_written_is_named() {
+    let own = directory();
+    fs::write(own.path().join("times.csv"), "latency_us\n812\n790\n").unwrap();
+    let outputs = ["--json", "no/a", "--csv", "no/b", "--html", "c"];
+    let output = run(
+        own.path(),
+        &[&["analyze", "times.csv"], &outputs[..]].concat(),
+    );
+    assert_eq!(output.code, Some(2));
+    let errors = output.stderr;
+    for path in ["no/a", "no/b"] {
+        let start = format!("error: {path}: the directory does not exist");
+        assert!(
+            errors.lines().any(|line| line.starts_with(&start)),
+            "{errors}"
+        );
+    }
+    assert_eq!(errors.lines().count(), 2, "{errors}");
+}

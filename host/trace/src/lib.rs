@@ -10,6 +10,7 @@ mod histogram;
 mod publish;
 mod read;
 mod run;
+mod shell;
 mod spans;
 mod trace;
 mod write;
@@ -23,6 +24,7 @@ pub use read::{
     read_from, read_scope, read_scope_from, read_with_progress,
 };
 pub use run::Run;
+pub use shell::quoted;
 pub use spans::Durations;
 pub use trace::{About, Backward, PhaseLabel, Trace};
 pub use write::{

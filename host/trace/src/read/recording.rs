@@ -10,9 +10,10 @@ use super::guess::{self, Guess, Numbers};
 use super::lines::{Line, Lines};
 use super::number::{Bad, Field};
 use super::numeral::{Numerals, Points};
-use super::remedy::{of_negative, quoted};
+use super::remedy::of_negative;
 use super::role::{is_about_writes, recurring, role};
 use super::scale::Scale;
+use crate::shell::quoted;
 use crate::trace::{About, Trace};
 use cardiograph_workload::{Operation, OperationKind};
 use std::io::Read;
@@ -225,7 +226,7 @@ pub(super) fn read<R: Read>(
         about.notes.push(format!(
             "The file is read as a recording, of which only the times count; if the column \"{name}\" is the latency of \
              writes, add --latency-column {}.",
-            quoted(&name)
+            quoted(name.as_ref())
         ));
     }
     if header.is_named {

@@ -1,6 +1,8 @@
 //! Commands that turn a file into one that is read.
 
 use super::error::Problem;
+use crate::shell::quoted;
+use std::ffi::OsStr;
 
 /// Returns a command that passes the rows of a file through an awk program with its separator.
 pub(super) fn awk(separator: u8, program: &str) -> String {
@@ -18,16 +20,7 @@ pub(super) fn with_path(message: &str, path: &str) -> String {
     match path {
         // There is no file to name.
         "-" | "standard input" => message.to_owned(),
-        _ => message.replace(" FILE", &format!(" {}", quoted(path))),
-    }
-}
-
-/// Quotes a word for a shell where it needs that.
-pub(super) fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "/._+-@%:,".contains(c);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
+        _ => message.replace(" FILE", &format!(" {}", quoted(OsStr::new(path)))),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::columns::{Top, cells, is_number, pointed, unquoted};
 use super::error::{Problem, shown};
 use super::recording::{SAMPLE_ROWS, is_note, rows_in};
-use super::remedy::quoted;
+use crate::shell::quoted;
 
 /// Number of columns that a message names.
 const COLUMNS_MAX: usize = 8;
@@ -44,7 +44,7 @@ pub(super) fn table(head: &[u8]) -> Option<Problem> {
             let numbers: Vec<f64> = texts().filter_map(number).collect();
             Column {
                 name: match is_named && names[index].iter().all(|byte| !byte.is_ascii_control()) {
-                    true => quoted(&String::from_utf8_lossy(names[index])),
+                    true => quoted(String::from_utf8_lossy(names[index]).as_ref().as_ref()),
                     false => (index + 1).to_string(),
                 },
                 first: shown(whole[0][index]),
