@@ -15,6 +15,8 @@ pub struct Cadence {
     pub mean_step_ns: f64,
     /// The longest step in ns.
     pub longest_gap_ns: u64,
+    /// Number of steps that differ from the median by at most a quarter of it.
+    pub regular_steps: u64,
     /// Number of missing samples: the sum of `round(step / median) - 1` over the late steps.
     pub missing_samples: u64,
     /// Actual time of the last sample minus its expected time, in ns. The expected time assumes that every
@@ -48,6 +50,9 @@ pub fn audit(steps: &(impl Replay + ?Sized)) -> Option<Cadence> {
     sorted.sort_unstable();
     let (count, &longest_gap_ns) = (sorted.len() as u64, sorted.last()?);
     let median_step_ns = sorted[(sorted.len() - 1) / 2];
+    let quarter_ns = median_step_ns / 4;
+    let is_regular = |step_ns: &&u64| step_ns.abs_diff(median_step_ns) <= quarter_ns;
+    let regular_steps = sorted.iter().filter(is_regular).count() as u64;
     drop(sorted);
 
     let gaps = late_steps(steps, median_step_ns);
@@ -60,6 +65,7 @@ pub fn audit(steps: &(impl Replay + ?Sized)) -> Option<Cadence> {
         median_step_ns,
         mean_step_ns: elapsed_ns as f64 / count as f64,
         longest_gap_ns,
+        regular_steps,
         missing_samples,
         drift_ns: elapsed_ns as i128 - regular_ns as i128,
         gaps,

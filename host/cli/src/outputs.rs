@@ -193,7 +193,8 @@ impl<'a> Outputs<'a> {
         // Refuse a trace that does not fit the study's layout before any file is written.
         let results = reports.iter().map(|report| self.results_of(report));
         let results = results.collect::<Result<Vec<_>, _>>()?;
-        let summaries: Vec<_> = reports.iter().map(|report| &report.summary).collect();
+        let summaries: Vec<_> = reports.iter().map(Report::summary_with_warnings).collect();
+        let summaries: Vec<_> = summaries.iter().collect();
         // If one output fails, the others are written all the same.
         let mut done = vec![json::write(json.as_deref(), self.command, &summaries)];
         if let Some(path) = markdown {

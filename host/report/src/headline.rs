@@ -1,9 +1,18 @@
 //! The headline: the result in one or two sentences.
 
 use crate::report::{BACKLOG_BUFFER_BYTES, Noun, Report};
+use crate::summary::Summary;
 use crate::units;
 
 impl Report {
+    /// Returns the summary for a program, whose notes include the warnings.
+    pub fn summary_with_warnings(&self) -> Summary {
+        let mut summary = self.summary.clone();
+        let warnings = self.warnings.iter().map(|text| format!("Warning: {text}."));
+        summary.notes.extend(warnings);
+        summary
+    }
+
     /// Returns one or two sentences on latency and sustained rate, cadence, or energy.
     pub fn headline(&self) -> String {
         match (&self.summary.cadence, self.noun) {

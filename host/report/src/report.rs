@@ -262,8 +262,24 @@ fn longest(late: &[cadence::LateStep]) -> Vec<GapSummary> {
         .collect()
 }
 
+/// Returns true if more than one step in ten is far from the median.
+fn is_irregular(audit: &cadence::Cadence) -> bool {
+    const STEPS_MIN: u64 = 10;
+    let steps = audit.samples - 1;
+    steps >= STEPS_MIN && (steps - audit.regular_steps) * 10 > steps
+}
+
 /// Warns if a single step length does not describe a recording because its sampling rate varies.
 fn uneven(audit: &cadence::Cadence) -> Option<String> {
+    let steps = audit.samples - 1;
+    if is_irregular(audit) {
+        return Some(format!(
+            "the samples do not arrive at a constant rate: {} of {} steps differ by more than a quarter from the median; if \
+             they are recorded on events, at several rates or by several sensors, late and missing samples mean nothing",
+            units::count(steps - audit.regular_steps),
+            units::count(steps),
+        ));
+    }
     let elapsed_ns = audit.mean_step_ns * (audit.samples - 1) as f64;
     let drift = audit.drift_ns as f64 / elapsed_ns;
     (drift.abs() > DRIFT_MAX).then(|| {

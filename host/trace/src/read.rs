@@ -10,6 +10,7 @@ mod detect;
 mod doubt;
 mod error;
 mod fio;
+mod foreign;
 mod guard;
 mod guess;
 mod hdr_log;
@@ -20,10 +21,12 @@ mod lines;
 mod number;
 mod numeral;
 mod operation;
+mod order;
 mod own_csv;
 mod parquet;
 mod parquet_about;
 mod parquet_pages;
+mod parquet_table;
 mod parquet_units;
 mod progress;
 mod prose;
@@ -44,6 +47,7 @@ mod writes;
 
 use crate::histogram::Histogram;
 use crate::trace::{About, Trace};
+use ::parquet::file::reader::ChunkReader;
 use bytes::Bytes;
 use cardiograph_workload::OperationKind;
 use detect::{Detected, Format};
@@ -53,6 +57,7 @@ use progress::Counted;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
+use std::sync::Arc;
 
 pub use columns::Unit as TimeUnit;
 pub use error::ReadError;
@@ -199,12 +204,11 @@ pub fn read_with_progress(
     };
     match open() {
         // A Parquet file is read from its end; from a pipe, the whole file has to be held in memory.
-        Ok((file, true)) => parquet::refuse(options)
-            .and_then(|()| parquet::read(file, about(&name, "Cardiograph Parquet"), progress)),
+        Ok((file, true)) => read_parquet(&name, file, options, progress),
         Ok((file, false)) => return read_from(&name, Counted::new(file, progress), options),
         Err(fault) => Err(fault),
     }
-    .and_then(|trace| complete(Loaded::Trace(trace)))
+    .and_then(complete)
     .map_err(|fault| ReadError::new(&name, fault))
 }
 
@@ -225,10 +229,7 @@ pub fn read_from(
 fn read_any(name: &str, reader: impl Read, options: &ReadOptions) -> Result<Loaded, Fault> {
     let mut lines = Lines::new(reader)?;
     if lines.in_memory().starts_with(PARQUET_MAGIC) {
-        parquet::refuse(options)?;
-        let bytes = in_memory(lines.into_rest())?;
-        let about = about(name, "Cardiograph Parquet");
-        return parquet::read(bytes, about, &mut |_| {}).map(Loaded::Trace);
+        return read_parquet(name, in_memory(lines.into_rest())?, options, &mut |_| {});
     }
     if lines.in_memory().starts_with(ulog::MAGIC) {
         let bytes = in_memory(lines.into_rest())?;
@@ -242,6 +243,7 @@ fn read_any(name: &str, reader: impl Read, options: &ReadOptions) -> Result<Load
         let about = about(name, "fio histogram");
         return histogram::read_fio_json(lines.into_rest(), about).map(Loaded::Histogram);
     }
+    fio::refuse_by_name(name)?;
     let lines = &mut lines;
     let block_bytes = options.block_bytes;
     let about_blocks = |format| {
@@ -321,6 +323,32 @@ fn read_any(name: &str, reader: impl Read, options: &ReadOptions) -> Result<Load
         ));
     }
     Ok(loaded)
+}
+
+/// Reads a Parquet file: a trace, or any other table.
+fn read_parquet<C: ChunkReader + 'static>(
+    name: &str,
+    file: C,
+    options: &ReadOptions,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Loaded, Fault> {
+    let file = Arc::new(file);
+    let about = about(name, "Cardiograph Parquet");
+    let fault = match parquet::read(&file, about, options, progress) {
+        Err(fault) if fault.is_of_other_columns() => fault,
+        read => return read.map(Loaded::Trace),
+    };
+    let Some(mut table) = parquet_table::Table::open(file)? else {
+        return Err(fault);
+    };
+    let mut loaded = read_any(name, &mut table, options);
+    if let Ok(loaded) = &mut loaded {
+        loaded.about_mut().notes.extend(table.note());
+    }
+    match table.into_fault() {
+        Some(fault) => Err(fault),
+        None => loaded.map_err(Fault::in_parquet_table),
+    }
 }
 
 /// Checks properties of the whole trace, which no single row can violate.

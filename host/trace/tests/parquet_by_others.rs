@@ -34,6 +34,20 @@ pyarrow.parquet.write_table(
     pyarrow.Table.from_pandas(frame), "pandas_split.parquet", use_dictionary=False,
     use_byte_stream_split=["end_ns"])
 duckdb.sql("copy (from 'trace.parquet') to 'duckdb.parquet' (format parquet)")
+table = pandas.DataFrame({
+    "time": pandas.to_datetime(frame["start_ns"], unit="ns"),
+    "latency": pandas.to_timedelta(frame["end_ns"] - frame["start_ns"], unit="ns"),
+    "bytes": frame["length"].astype("uint32"),
+    "op": frame["operation"].map({0: "write", 1: "read"}),
+})
+table.to_parquet("table_times.parquet")
+plain = table.assign(time=frame["start_ns"], latency=(frame["end_ns"] - frame["start_ns"]) / 1000)
+plain = plain.rename(columns={"time": "time_ns", "latency": "latency_us"})
+plain.to_parquet("table_plain.parquet", compression=None)
+polars.from_pandas(plain).write_parquet("table_polars.parquet")
+duckdb.sql("copy plain to 'table_duckdb.parquet' (format parquet)")
+plain.loc[300, "latency_us"] = None
+plain.to_parquet("table_null.parquet")
 duckdb.sql("copy (from 'trace.parquet') to 'duckdb_v2.parquet' (format parquet, parquet_version v2, compression zstd)")
 "#;
 
@@ -128,7 +142,24 @@ fn files_of_other_programs_contain_the_same_operations() {
             .map(|o| o.end_ns)
             .eq(seconds_in_ns(&trace).map(|(_, end_ns)| end_ns))
     );
+    for name in ["times", "plain", "polars", "duckdb"] {
+        let again = loaded(&directory.path().join(format!("table_{name}.parquet")));
+        let expected = trace
+            .operations()
+            .map(|o| (o.kind, o.length_bytes, o.end_ns - o.start_ns));
+        let found = again
+            .operations()
+            .map(|o| (o.kind, o.length_bytes, o.end_ns - o.start_ns));
+        for (row, (found, expected)) in found.zip(expected).enumerate() {
+            assert_eq!(found, expected, "{name}, row {row}");
+        }
+        assert_eq!(again.len(), trace.len(), "{name}");
+    }
     for (name, remedy) in [
+        (
+            "table_null",
+            "row 301: latency_us is \"null\", a missing value",
+        ),
         (
             "pandas_int64",
             "df.astype({'operation': 'int32', 'file': 'int32'})",

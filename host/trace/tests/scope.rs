@@ -125,8 +125,8 @@ fn every_malformed_scope_file_has_its_message() {
         ),
         (
             "t,V1,V2\n0,1,1\n1,nan,1\n",
-            ", line 3: V1 is \"nan\", not a number; correct the row, or split the file here if two \
-             were joined",
+            ", line 3: V1 is \"nan\", a missing value; to leave out such rows, run grep -viw 'nan' scope.csv > \
+             complete.csv",
         ),
         (
             "t,V1,V2\n0,1,1\n1,1",

@@ -46,6 +46,16 @@ pub(super) fn time_ns(text: &[u8]) -> Result<u64, Bad> {
     ns.filter(|&ns| ns <= NUMBER_MAX).ok_or(Bad::TooLarge)
 }
 
+/// Returns true for a date without a time: `2026-11-22`.
+pub(super) fn is_date(text: &[u8]) -> bool {
+    text.iter().any(|byte| b"-/.".contains(byte)) && days(text).is_ok()
+}
+
+/// Returns true for a time without a date: `14:03:05`.
+pub(super) fn is_time_of_day(text: &[u8]) -> bool {
+    text.contains(&b':') && !text.contains(&b'-') && time_ns(text).is_ok_and(|ns| ns < DAY_NS)
+}
+
 /// Splits off `AM` or `PM`, and returns the hour at which that half of the day begins.
 fn half_of_day(text: &[u8]) -> (&[u8], Option<u64>) {
     let Some((time, mark)) = text.split_last_chunk::<2>() else {

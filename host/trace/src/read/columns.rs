@@ -248,7 +248,7 @@ const UNIT_NAMES: &[(Unit, &[&str])] = &[
 /// Names of units whose length only the writer of a file knows, or that are not a power of ten of a second.
 const FOREIGN_UNITS: &[&str] = &[
     "tick", "ticks", "cycle", "cycles", "kcycles", "mcycles", "clk", "clks", "clock", "clocks",
-    "jiffies", "minute", "minutes", "mins", "hour", "hours", "days",
+    "jiffies", "minute", "minutes", "mins", "h", "hr", "hrs", "hour", "hours", "day", "days",
 ];
 
 pub(super) fn unit_named(name: &str) -> Option<Unit> {

@@ -1,11 +1,11 @@
 //! Format detection by the first line of the text.
 
-use super::columns::Top;
+use super::columns::{Top, is_number};
 use super::error::{Fault, Problem};
 use super::recording::is_note;
 use super::{
-    ReadOptions, biosnoop, blinky, blkparse, doubt, fio, hdr_log, histogram, ioping, own_csv,
-    prose, qiita, recording, summary, thesis, unknown, writes,
+    ReadOptions, biosnoop, blinky, blkparse, doubt, fio, foreign, hdr_log, histogram, ioping,
+    own_csv, prose, qiita, recording, summary, thesis, unknown, writes,
 };
 
 pub(super) enum Format {
@@ -38,6 +38,7 @@ pub(super) fn detect(head: &[u8], options: &ReadOptions) -> Result<Detected, Fau
     if head.is_empty() {
         return Err(Problem::Empty.in_file());
     }
+    foreign::refuse_binary(head)?;
     if let Some(name) = encoding(head) {
         return Err(Problem::Encoding { name }.in_file());
     }
@@ -65,6 +66,10 @@ pub(super) fn detect(head: &[u8], options: &ReadOptions) -> Result<Detected, Fau
     };
     let mut below = rows.next();
     top.below = below.map_or(b"", |(_, line)| line);
+    if !ioping::is_row(line) && !options.names_columns() {
+        foreign::refuse_text(head, top.line, top.below)?;
+        prose::refuse_assigned(top.line, top.below)?;
+    }
     let is_recorded = head.trim_ascii_start().starts_with(b"#file number=");
     if summary::is_ioping_batch(top.line, top.below) {
         let tool = "ioping -B";
@@ -97,7 +102,14 @@ pub(super) fn detect(head: &[u8], options: &ReadOptions) -> Result<Detected, Fau
             }
         }
         if !options.names_columns() {
-            prose::refuse(first.line, first.below)?;
+            prose::refuse(head, first.line, first.below)?;
+            // Rows of words and numbers have no names.
+            if found.is_ok()
+                && first.names().iter().any(|name| is_number(name))
+                && !first.below.is_empty()
+            {
+                return Err(unknown::table(head).unwrap_or(Problem::Unknown).in_file());
+            }
         }
     }
     let format = found.map_err(|fault| match unknown::table(head) {

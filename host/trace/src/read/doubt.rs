@@ -72,6 +72,7 @@ pub(super) struct Rise {
     rows: u64,
     equal: u64,
     falls: u64,
+    rises: u64,
     last_ns: u64,
     /// Sum and maximum of all rows but the last.
     sum_ns: u64,
@@ -83,7 +84,7 @@ pub(super) enum Order {
     Usual,
     /// Every row is above the one before.
     Rising,
-    /// No row is below the one before.
+    /// No row is below the one before, or none is above it.
     Sorted,
     /// The last row is the sum of all others.
     Total,
@@ -98,6 +99,7 @@ impl Rise {
         if self.rows > 0 {
             self.equal += u64::from(latency_ns == self.last_ns);
             self.falls += u64::from(latency_ns < self.last_ns);
+            self.rises += u64::from(latency_ns > self.last_ns);
             self.sum_ns = self.sum_ns.saturating_add(self.last_ns);
             self.max_ns = self.max_ns.max(self.last_ns);
         }
@@ -122,9 +124,9 @@ impl Rise {
             Order::Mean
         } else if (SHORT_MIN..ROWS_MIN).contains(&self.rows) && self.falls + self.equal == 0 {
             Order::Short
-        } else if self.rows < ROWS_MIN || self.falls > 0 || is_constant {
+        } else if self.rows < ROWS_MIN || self.falls > 0 && self.rises > 0 || is_constant {
             Order::Usual
-        } else if self.equal == 0 {
+        } else if self.equal + self.falls == 0 {
             Order::Rising
         } else {
             Order::Sorted
@@ -244,17 +246,23 @@ pub(super) fn label_of_total(row: &[u8], separator: u8) -> Option<String> {
         "media",
         "totale",
     ];
-    if !row.iter().any(u8::is_ascii_alphabetic) {
+    if !row
+        .iter()
+        .any(|byte| byte.is_ascii_alphabetic() || *byte == b'%')
+    {
         return None;
     }
     let is_word = |cell: &[u8]| {
         let word = cell
             .split(|byte| !byte.is_ascii_alphanumeric())
             .find(|word| !word.is_empty());
+        // Percentiles of pandas: `25%`.
+        let is_share = |word: &[u8]| cell.ends_with(b"%") && word.iter().all(u8::is_ascii_digit);
         word.is_some_and(|word| {
-            WORDS
-                .iter()
-                .any(|known| word.eq_ignore_ascii_case(known.as_bytes()))
+            is_share(word)
+                || WORDS
+                    .iter()
+                    .any(|known| word.eq_ignore_ascii_case(known.as_bytes()))
         })
     };
     let mut named = cells(row, separator).filter(|cell| !cell.trim_ascii().is_empty());

@@ -2,7 +2,7 @@
 
 mod message;
 
-use super::remedy::with_path;
+use super::remedy::{ANALYZE, with_path};
 use std::fmt;
 use std::io;
 
@@ -140,6 +140,29 @@ pub(super) enum Problem {
         column: String,
         rename: String,
     },
+    /// A file from which only another program extracts the table.
+    Container {
+        what: &'static str,
+        remedy: &'static str,
+    },
+    /// Throughputs instead of latencies.
+    Rates {
+        column: String,
+    },
+    /// Times that fall in many rows.
+    Disorder {
+        name: String,
+        falls: usize,
+        rows: usize,
+        may_be_latency: bool,
+        sort: String,
+    },
+    /// A write that starts before the one above it has ended.
+    Overlap {
+        start: String,
+        end: String,
+        difference: String,
+    },
     /// Lines in which a command finds the latencies.
     Prose {
         what: &'static str,
@@ -195,6 +218,12 @@ pub(super) enum Problem {
     ParquetDamaged(String),
     ParquetColumns {
         found: String,
+        /// True if most columns have the names of a trace's columns.
+        is_trace: bool,
+    },
+    /// A problem of a table whose remedy is a command for text.
+    ParquetTable {
+        text: String,
     },
     ParquetCompressed {
         name: String,
@@ -314,6 +343,33 @@ pub(super) enum Problem {
 impl Fault {
     pub(super) fn is_of_unknown_format(&self) -> bool {
         matches!(self.problem, Problem::Unknown)
+    }
+
+    pub(super) fn is_of_other_columns(&self) -> bool {
+        matches!(
+            self.problem,
+            Problem::ParquetColumns {
+                is_trace: false,
+                ..
+            }
+        )
+    }
+
+    /// Locates a problem of a Parquet file's table in the file: the names of the columns are not one of its rows.
+    pub(super) fn in_parquet_table(self) -> Fault {
+        let location = match self.location {
+            Location::Line(number) if number > 1 => Location::Row(number - 1),
+            Location::Line(_) | Location::File | Location::Row(_) | Location::Byte(_) => {
+                Location::File
+            }
+        };
+        let problem = match self.problem.to_string() {
+            text if [ANALYZE, " > "].iter().any(|part| text.contains(part)) => {
+                Problem::ParquetTable { text }
+            }
+            _ => self.problem,
+        };
+        Fault { location, problem }
     }
 }
 

@@ -24,6 +24,17 @@ const READ: u64 = 0;
 const WRITE: u64 = 1;
 const TRIM: u64 = 2;
 
+/// Refuses logs of fio without latencies of whole writes, whose rows look like those of other logs.
+pub(super) fn refuse_by_name(name: &str) -> Result<(), Fault> {
+    let is = |part: &str| name.contains(part) && name.ends_with(".log");
+    let kind = match () {
+        () if is("_slat.") => "submission latencies (slat)",
+        () if is("_clat_hist.") => "histograms (write_hist_log)",
+        () => return Ok(()),
+    };
+    Err(Problem::NotLatencies { kind }.in_file())
+}
+
 /// Returns true if the line looks like a row of a fio latency log.
 pub(super) fn is_row(line: &[u8]) -> bool {
     let (texts, count) = split(line);

@@ -13,6 +13,8 @@ const WRITES: &[&str] = &[
     "pwritev",
     "pwritev2",
     "fwrite",
+    "append",
+    "program",
     "cmd24",
     "cmd25",
     "schreiben",

@@ -20,6 +20,7 @@ use parquet::data_type::{DataType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{FileMetaData, ParquetMetaData, ParquetMetaDataReader};
 use parquet::file::reader::ChunkReader;
+use parquet::schema::types::ColumnDescPtr;
 use std::sync::Arc;
 
 /// Number of rows decoded at once; all columns of these rows stay in the processor's cache.
@@ -34,7 +35,7 @@ const COLUMN_COUNT: usize = COLUMNS.len();
 const FOOTER_MAGIC: &[u8] = b"PAR1";
 
 /// Refuses options that Parquet traces would ignore.
-pub(super) fn refuse(options: &ReadOptions) -> Result<(), Fault> {
+fn refuse(options: &ReadOptions) -> Result<(), Fault> {
     match options.first_set() {
         Some(option) => {
             let format = "Parquet trace";
@@ -46,21 +47,22 @@ pub(super) fn refuse(options: &ReadOptions) -> Result<(), Fault> {
 
 /// Reads a file; reports the number of bytes in finished row groups to `progress`.
 pub(super) fn read<C: ChunkReader + 'static>(
-    file: C,
+    file: &Arc<C>,
     about: About,
+    options: &ReadOptions,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Trace, Fault> {
     let length_bytes = file.len();
-    let footer = footer(&file, length_bytes)?;
+    let footer = footer(&**file, length_bytes)?;
     let metadata = decoded(|| ParquetMetaDataReader::decode_metadata(&footer))?;
     let indices = check_columns(metadata.file_metadata())?;
+    refuse(options)?;
     let factors = factors(metadata.file_metadata(), indices)?;
     check_rows(&metadata, length_bytes)?;
     let mut trace = Trace::new(merged(about, metadata.file_metadata()));
-    let file = Arc::new(file);
     let mut done_bytes = 0_u64;
     for group in 0..metadata.num_row_groups() {
-        Group::new(&file, &metadata, group, indices, length_bytes)?.read(&mut trace, factors)?;
+        Group::new(file, &metadata, group, indices, length_bytes)?.read(&mut trace, factors)?;
         let group_bytes = metadata.row_group(group).compressed_size();
         done_bytes = done_bytes.saturating_add(u64::try_from(group_bytes).unwrap_or(0));
         // In a damaged file, row groups may share bytes.
@@ -70,7 +72,7 @@ pub(super) fn read<C: ChunkReader + 'static>(
 }
 
 /// Returns the footer: the structure at the end of a file that describes its contents.
-fn footer(file: &impl ChunkReader, length_bytes: u64) -> Result<Bytes, Fault> {
+pub(super) fn footer(file: &impl ChunkReader, length_bytes: u64) -> Result<Bytes, Fault> {
     // The file ends with four bytes of length and the magic number, and starts with another magic number.
     let end = length_bytes
         .checked_sub(8)
@@ -94,7 +96,7 @@ fn footer(file: &impl ChunkReader, length_bytes: u64) -> Result<Bytes, Fault> {
 }
 
 /// Runs the decoder and converts its errors and panics.
-fn decoded<T>(decode: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, Fault> {
+pub(super) fn decoded<T>(decode: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, Fault> {
     match guarded(decode) {
         Some(result) => result.map_err(|error| damaged(&error)),
         None => Err(Problem::ParquetDamaged("it cannot be decoded".to_owned()).in_file()),
@@ -163,7 +165,12 @@ fn check_columns(file: &FileMetaData) -> Result<[usize; COLUMN_COUNT], Fault> {
         found.push("...".to_owned());
     }
     let found = found.join(", ");
-    Err(Problem::ParquetColumns { found }.in_file())
+    let is_ours = |column: &&ColumnDescPtr| {
+        let mut names = COLUMNS.iter();
+        names.any(|name| name.eq_ignore_ascii_case(column.name()))
+    };
+    let is_trace = 2 * columns.iter().filter(is_ours).count() > COLUMN_COUNT;
+    Err(Problem::ParquetColumns { found, is_trace }.in_file())
 }
 
 /// Returns the ns in a unit of the starts and of the ends.
@@ -173,7 +180,8 @@ fn factors(file: &FileMetaData, indices: [usize; COLUMN_COUNT]) -> Result<[i64; 
         let unit = unit_of(file, index).ok_or_else(|| {
             let name = file.schema_descr().column(index).name().to_owned();
             let found = format!("{name} of a type that is neither a number nor a time");
-            Problem::ParquetColumns { found }.in_file()
+            let is_trace = true;
+            Problem::ParquetColumns { found, is_trace }.in_file()
         })?;
         Ok(10_i64.pow(unit.power.unsigned_abs()))
     };
@@ -181,7 +189,7 @@ fn factors(file: &FileMetaData, indices: [usize; COLUMN_COUNT]) -> Result<[i64; 
 }
 
 /// Checks that the file can hold the declared rows, because memory is reserved for them.
-fn check_rows(metadata: &ParquetMetaData, length_bytes: u64) -> Result<(), Fault> {
+pub(super) fn check_rows(metadata: &ParquetMetaData, length_bytes: u64) -> Result<(), Fault> {
     let rows = metadata.row_groups().iter().try_fold(0_u64, |rows, group| {
         rows.checked_add(u64::try_from(group.num_rows()).ok()?)
     });

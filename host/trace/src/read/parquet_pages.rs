@@ -22,6 +22,9 @@ const HEADER_BYTES_MAX: u64 = 4096;
 /// a dictionary.
 const ROW_BYTES_MAX: u64 = 16;
 
+/// As [`ROW_BYTES_MAX`], for a column of texts.
+const TEXT_ROW_BYTES_MAX: u64 = 256;
+
 /// Bytes of a decompressed page beyond its rows.
 const PAGE_BYTES: u64 = 4096;
 
@@ -114,7 +117,10 @@ impl CheckedPages {
             Arc::new(CheckedHeaders {
                 file: Arc::clone(file),
                 page_bytes_max: (rows as u64)
-                    .saturating_mul(ROW_BYTES_MAX)
+                    .saturating_mul(match column.column_type() {
+                        Physical::BYTE_ARRAY => TEXT_ROW_BYTES_MAX,
+                        _ => ROW_BYTES_MAX,
+                    })
                     .saturating_add(PAGE_BYTES),
             }),
             column,
@@ -126,7 +132,8 @@ impl CheckedPages {
             pages: Box::new(pages),
             column: column.column_descr_ptr(),
             value_bytes: match column.column_type() {
-                Physical::INT32 => 4,
+                // A text has a length of four bytes.
+                Physical::INT32 | Physical::FLOAT | Physical::BYTE_ARRAY => 4,
                 _ => 8,
             },
             has_dictionary: false,

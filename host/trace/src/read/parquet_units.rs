@@ -11,24 +11,30 @@ use parquet::file::metadata::FileMetaData;
 
 /// Returns the unit of a column; `None` if its type is no time and no plain number.
 pub(super) fn unit_of(file: &FileMetaData, index: usize) -> Option<Unit> {
-    let column = file.schema_descr().column(index);
-    match column.logical_type_ref() {
-        Some(LogicalType::Timestamp(timestamp)) => Some(match timestamp.unit {
-            TimeUnit::MILLIS => MILLISECOND,
-            TimeUnit::MICROS => MICROSECOND,
-            TimeUnit::NANOS => NANOSECOND,
-        }),
-        None | Some(LogicalType::Integer(_)) => {
-            let schema = arrow_schema(file);
-            let name = column.name();
-            Some(
-                schema
-                    .and_then(|schema| duration(&schema, name))
-                    .unwrap_or(NANOSECOND),
-            )
+    match file.schema_descr().column(index).logical_type_ref() {
+        None | Some(LogicalType::Integer(_) | LogicalType::Timestamp(_)) => {
+            Some(time_unit_of(file, index).unwrap_or(NANOSECOND))
         }
         Some(_) => None,
     }
+}
+
+/// Returns the unit of a column whose type is a time or a duration.
+pub(super) fn time_unit_of(file: &FileMetaData, index: usize) -> Option<Unit> {
+    let column = file.schema_descr().column(index);
+    let unit = match column.logical_type_ref() {
+        Some(LogicalType::Timestamp(timestamp)) => timestamp.unit,
+        Some(LogicalType::Time(time)) => time.unit,
+        None | Some(LogicalType::Integer(_)) => {
+            return duration(&arrow_schema(file)?, column.name());
+        }
+        Some(_) => return None,
+    };
+    Some(match unit {
+        TimeUnit::MILLIS => MILLISECOND,
+        TimeUnit::MICROS => MICROSECOND,
+        TimeUnit::NANOS => NANOSECOND,
+    })
 }
 
 /// Returns the message with Arrow's schema.

@@ -4,19 +4,30 @@
 use super::columns::{is_number, unit_named};
 use super::error::{Fault, Problem, shown};
 use super::remedy::ANALYZE;
+use super::role::role;
 use serde_json::Value;
 
-/// Refuses text whose first two rows show how to take out the latencies.
-pub(super) fn refuse(line: &[u8], below: &[u8]) -> Result<(), Fault> {
+/// Refuses text whose rows show how to take out the latencies.
+pub(super) fn refuse(head: &[u8], line: &[u8], below: &[u8]) -> Result<(), Fault> {
     let (Ok(line), Ok(below)) = (str::from_utf8(line), str::from_utf8(below)) else {
         return Ok(());
     };
     let found = coloured(line)
-        .or_else(|| markdown(line, below))
         .or_else(|| json(line))
         .or_else(|| arrow(line, below))
-        .or_else(|| assigned(line, below))
-        .or_else(|| among_words(line, below));
+        .or_else(|| among_words(head));
+    match found {
+        Some((what, command)) => Err(Problem::Prose { what, command }.in_file()),
+        None => Ok(()),
+    }
+}
+
+/// Refuses rows of names and numbers, such as `latency=812`.
+pub(super) fn refuse_assigned(line: &[u8], below: &[u8]) -> Result<(), Fault> {
+    let found = str::from_utf8(line)
+        .ok()
+        .zip(str::from_utf8(below).ok())
+        .and_then(|(line, below)| assigned(line, below));
     match found {
         Some((what, command)) => Err(Problem::Prose { what, command }.in_file()),
         None => Ok(()),
@@ -30,14 +41,6 @@ fn coloured(line: &str) -> Found {
     let command = format!("sed 's/\\x1b\\[[0-9;]*m//g' FILE | {ANALYZE}");
     line.contains("\x1b[")
         .then_some(("text with the colours of a terminal", command))
-}
-
-fn markdown(line: &str, below: &str) -> Found {
-    let is_rule = |text: &str| text.starts_with('|') && text.chars().all(|c| "|-: ".contains(c));
-    (line.starts_with('|') && is_rule(below)).then(|| {
-        let edits = "-e '/^[-|: ]*$/d' -e 's/^| *//' -e 's/ *|$//' -e 's/ *| */,/g'";
-        ("a Markdown table", format!("sed {edits} FILE | {ANALYZE}"))
-    })
 }
 
 /// JSON: an array of numbers or of objects, or one object per line.
@@ -62,6 +65,12 @@ fn json(line: &str) -> Found {
         let command = format!("jq {rows} FILE | {ANALYZE}");
         return (is_array && end.trim_matches(&[',', ' '][..]).is_empty())
             .then_some(("a JSON array", command));
+    }
+    if let Some(program) = columns_of_json(line) {
+        return Some((
+            "a table as one JSON object",
+            format!("jq -r '{program}' FILE | {ANALYZE}"),
+        ));
     }
     let Ok(Value::Object(object)) = serde_json::from_str(line) else {
         return None;
@@ -92,6 +101,35 @@ fn json(line: &str) -> Found {
     })
 }
 
+/// Returns the program of jq for a table in one JSON object, which may be too long for the text in memory.
+fn columns_of_json(line: &str) -> Option<String> {
+    const SEARCHED_CHARS: usize = 4096;
+    let characters = line.chars().filter(|c| !c.is_whitespace());
+    let head: String = characters.take(SEARCHED_CHARS).collect();
+    let body = head.strip_prefix("{\"")?;
+    if head.contains("\"columns\":[\"") {
+        return Some(".columns, .data[] | @csv".to_owned());
+    }
+    if let Some((before, _)) = head.split_once("\":[{")
+        && let Some(name) = before.rsplit('"').next()
+    {
+        let name = match head.contains("\"data\":[{") {
+            true => "data",
+            false => name,
+        };
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let rows = "(.[0] | keys_unsorted) as $names | $names, (.[] | [.[$names[]]]) | @csv";
+        return name
+            .chars()
+            .all(is_plain)
+            .then(|| format!(".{name} | {rows}"));
+    }
+    let (_, value) = body.split_once("\":")?;
+    let list = value.strip_prefix("{\"0\":").or(value.strip_prefix('['))?;
+    list.starts_with(|c: char| c.is_ascii_digit() || "-\"".contains(c))
+        .then(|| "keys_unsorted, ([.[] | [.[]]] | transpose[]) | @csv".to_owned())
+}
+
 /// The time stamps of a serial monitor: `12:34:56.123 -> 812`.
 fn arrow(line: &str, below: &str) -> Found {
     let is_stamped = |text: &str| {
@@ -106,57 +144,93 @@ fn arrow(line: &str, below: &str) -> Found {
     })
 }
 
-/// `latency=812` in every row.
+/// `latency=812` or `latency=812us` in every row.
 fn assigned(line: &str, below: &str) -> Found {
-    let names = |text: &str| -> Vec<String> {
-        let words = text.split(|c: char| c.is_whitespace() || ",;".contains(c));
-        let pairs = words.filter_map(|word| word.split_once('='));
-        pairs
-            .filter(|(_, value)| is_number(value.as_bytes()))
-            .map(|(name, _)| name.to_owned())
-            .collect()
-    };
-    let (first, second) = (names(line), names(below));
-    let is_latency = |name: &&String| {
-        let name = name.to_lowercase();
+    let first: Vec<Assigned<'_>> = assignments(line).collect();
+    let is_latency = |pair: &&Assigned<'_>| {
+        let name = pair.name.to_lowercase();
         ["lat", "took", "dur", "time", "write"]
             .iter()
             .any(|word| name.contains(word))
     };
-    let name = first
-        .iter()
-        .filter(|name| second.contains(name))
-        .find(is_latency)?;
-    let name = shown(name.as_bytes());
-    let command = format!(
-        "grep -oE '\\b{name}=[0-9.]+' FILE | cut -d= -f2 | {ANALYZE} with the --time-unit of the numbers"
-    );
+    let is_below = |pair: &&Assigned<'_>| assignments(below).any(|other| other.name == pair.name);
+    let pair = first.iter().filter(is_below).find(is_latency)?;
+    let name = shown(pair.name.as_bytes());
+    let (number, unit) = match role(pair.name.as_bytes()).1 {
+        _ if pair.has_unit => ("[0-9.]+[[:alpha:]]*", String::new()),
+        Some(unit) => ("[0-9.]+", format!(" --time-unit {}", unit.name)),
+        None => ("[0-9.]+", " with the --time-unit of the numbers".to_owned()),
+    };
+    let command = format!("grep -oE '\\b{name}={number}' FILE | cut -d= -f2 | {ANALYZE}{unit}");
     Some(("rows with names and numbers", command))
 }
 
-/// `write 5: 812 us` in every row.
-fn among_words(line: &str, below: &str) -> Found {
-    let unit_of = |text: &str| {
-        let words: Vec<&str> = text.split_whitespace().collect();
-        let mut pairs = words
-            .windows(2)
-            .filter(|pair| is_number(pair[0].as_bytes()) && unit_named(pair[1]).is_some());
-        // Of several times, only the reader knows which one is the latency.
-        match (pairs.next(), pairs.next()) {
-            (Some(pair), None) => Some(pair[1].to_owned()),
-            _ => None,
-        }
-    };
-    let pattern = shape(line);
-    // Rows of reads or of other messages have another shape.
-    let is_one = pattern.matches(GROUP).count() == 1;
-    let has_unit = unit_of(line).is_some() && unit_of(below).is_some();
-    (is_one && has_unit && shape(below) == pattern).then(|| {
-        (
-            "latencies among words",
-            format!("sed -nE 's/^{pattern}\\r?$/\\1/p' FILE | {ANALYZE} (rows with other words are left out)"),
-        )
+/// A name and its number.
+struct Assigned<'a> {
+    name: &'a str,
+    /// True if a unit of time follows the number.
+    has_unit: bool,
+}
+
+fn assignments(text: &str) -> impl Iterator<Item = Assigned<'_>> {
+    let words = text.split(|c: char| c.is_whitespace() || ",;".contains(c));
+    words.filter_map(|word| {
+        let (name, value) = word.split_once('=')?;
+        let end = value
+            .find(|c: char| c.is_alphabetic())
+            .unwrap_or(value.len());
+        let (number, unit) = value.split_at(end);
+        let has_unit = unit_named(unit).is_some();
+        // InfluxDB marks integers with an `i`.
+        let is_known = has_unit || unit.is_empty() || unit == "i";
+        (is_known && is_number(number.as_bytes())).then_some(Assigned { name, has_unit })
     })
+}
+
+/// `write 5: 812 us` in several rows, perhaps among other messages.
+fn among_words(head: &[u8]) -> Found {
+    const LINES_MAX: usize = 200;
+    let mut shapes: Vec<(String, usize)> = Vec::new();
+    let lines = head.split(|byte| *byte == b'\n').take(LINES_MAX);
+    for line in lines.filter_map(|line| str::from_utf8(line.trim_ascii_end()).ok()) {
+        let Some(shape) = shape_of_latency(line) else {
+            continue;
+        };
+        match shapes.iter_mut().find(|(known, _)| *known == shape) {
+            Some((_, count)) => *count += 1,
+            None => shapes.push((shape, 1)),
+        }
+    }
+    shapes.retain(|(_, count)| *count > 1);
+    // Rows of reads or of other messages have another shape.
+    let is_of_writes = |(shape, _): &&(String, usize)| shape.to_lowercase().contains("writ");
+    let mut of_writes = shapes.iter().filter(is_of_writes);
+    let pattern = match (of_writes.next(), of_writes.next(), &shapes[..]) {
+        (Some((shape, _)), None, _) | (None, _, [(shape, _)]) => shape,
+        _ => return None,
+    };
+    Some((
+        "latencies among words",
+        format!(
+            "sed -nE 's/^{pattern}.*/\\1/p' FILE | {ANALYZE} (rows with other words are left out)"
+        ),
+    ))
+}
+
+/// Returns the shape of a row up to its only number with a unit of time; `None` for any other row.
+fn shape_of_latency(line: &str) -> Option<String> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let is_time = |pair: &&[&str]| {
+        let unit = pair[1].trim_matches(|c: char| !c.is_alphanumeric());
+        is_number(pair[0].as_bytes()) && unit_named(unit).is_some()
+    };
+    // Of several times, only the reader knows which one is the latency.
+    if words.windows(2).filter(is_time).count() != 1 {
+        return None;
+    }
+    let pattern = shape(line);
+    let end = pattern.find(GROUP)? + GROUP.len();
+    Some(pattern[..end].to_owned())
 }
 
 /// The number with a unit in the expression of [`shape`].

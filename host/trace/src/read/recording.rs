@@ -4,12 +4,14 @@
 
 use super::ReadOptions;
 use super::Recording;
+use super::calendar;
 use super::columns::{Top, Unit, cells, is_number, named_by_user, time_column, unit_in, unquoted};
 use super::error::{Fault, Problem, shown};
 use super::guess::{self, Guess, Numbers};
 use super::lines::{Line, Lines};
 use super::number::{Bad, Field};
 use super::numeral::{Numerals, Points};
+use super::order::{self, Clock};
 use super::remedy::of_negative;
 use super::role::{is_about_writes, recurring, role};
 use super::scale::Scale;
@@ -26,6 +28,8 @@ pub(super) struct Header {
     separator: u8,
     /// Index of the time column.
     column: usize,
+    /// Index of a column of dates, if the time column has times of day.
+    date: Option<usize>,
     /// False if the first line is already a row.
     is_named: bool,
     /// True if the names are in a comment above the rows.
@@ -65,6 +69,11 @@ impl Header {
             None => (format!("{}", column + 1), None),
         };
         let below: Vec<&[u8]> = cells(top.below, separator).map(unquoted).collect();
+        let of_day = below
+            .get(column)
+            .filter(|text| calendar::is_time_of_day(text));
+        let is_date = |(name, text): &(&&[u8], &&[u8])| is_date(name) && calendar::is_date(text);
+        let date = names.iter().zip(&below).position(|pair| is_date(&pair));
         let below = below
             .get(column)
             .filter(|_| is_named && !below.iter().any(|text| is_number(text)));
@@ -77,6 +86,7 @@ impl Header {
         Ok(Some(Header {
             separator,
             column,
+            date: date.filter(|_| of_day.is_some()),
             is_named,
             is_commented: false,
             is_ulog: name == "timestamp" && texts().any(is_ulog_column),
@@ -126,6 +136,18 @@ impl Header {
         rows.skip(above).take(SAMPLE_ROWS)
     }
 
+    /// Refuses times that fall in many rows.
+    fn refuse_disorder(&self, head: &[u8], options: &ReadOptions) -> Result<(), Fault> {
+        let clock = Clock {
+            name: &self.name,
+            index: self.column,
+            separator: self.separator,
+            rows_above: usize::from(self.is_named) + usize::from(self.has_units),
+            may_be_latency: options.time_column.is_none(),
+        };
+        order::refuse(&clock, self.sample(head).map(|row| self.text(row)))
+    }
+
     /// Returns the meaning of points and commas in the times, and a note if it is in doubt.
     fn numerals(&self, head: &[u8]) -> (Numerals, Option<String>) {
         let mut points = Points::default();
@@ -149,7 +171,7 @@ impl Header {
             .names
             .iter()
             .enumerate()
-            .filter(|(index, _)| *index != self.column);
+            .filter(|(index, _)| *index != self.column && Some(*index) != self.date);
         columns.into_iter().find_map(|(index, name)| {
             let texts = self.sample(head).map(|row| {
                 let cell = cells(row, self.separator).nth(index);
@@ -181,7 +203,14 @@ impl Header {
             text,
             line,
         };
-        scale.ns(text).map_err(|bad| match bad {
+        let time_ns = match self.date {
+            Some(date) if scale == Scale::Calendar => {
+                let date = cells(line.text, self.separator).nth(date);
+                calendar::time_ns(&[date.map(unquoted).unwrap_or_default(), text].join(&b' '))
+            }
+            _ => scale.ns(text),
+        };
+        time_ns.map_err(|bad| match bad {
             Bad::NotANumber if text == self.name.as_bytes() => {
                 let (column, rows) = (self.name.clone(), line.number - 1);
                 Problem::HeaderAgain { column, rows }.at_line(line.number)
@@ -205,12 +234,21 @@ impl Header {
     }
 }
 
+/// Returns true for the name of a column of dates.
+fn is_date(name: &[u8]) -> bool {
+    const NAMES: &[&str] = &["date", "day", "datum", "tag", "fecha", "data", "jour"];
+    NAMES
+        .iter()
+        .any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
+}
+
 pub(super) fn read<R: Read>(
     lines: &mut Lines<R>,
     mut about: About,
     header: Header,
     options: &ReadOptions,
 ) -> Result<Recording, Fault> {
+    header.refuse_disorder(lines.in_memory(), options)?;
     let guess = header.unit(lines.in_memory(), options);
     let (numerals, doubt) = header.numerals(lines.in_memory());
     about.notes.extend(header.note_on_texts(lines.in_memory()));

@@ -74,7 +74,9 @@ const BYTES_WORDS: &[&str] = &[
 ];
 
 /// Further words for lengths in units that differ between programs.
-const ABOUT_BYTES_WORDS: &[&str] = &["block", "blocks", "bits", "nbytes", "pages"];
+const ABOUT_BYTES_WORDS: &[&str] = &[
+    "block", "blocks", "bits", "nbytes", "pages", "sectors", "nsectors",
+];
 
 /// Words next to a length that do not change its meaning.
 const BYTES_FILLERS: &[&str] = &["write", "block", "io", "request", "data", "in", "n", "of"];
@@ -139,6 +141,9 @@ const DIRECTION_WORDS: &[&str] = &[
     "command",
     "rwbs",
 ];
+
+/// Names of flags that tell writes from reads.
+const DIRECTION_NAMES: &[&[&str]] = &[&["r", "w"], &["is", "write"], &["is", "read"]];
 
 /// Meaning of a column in a table of writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -207,6 +212,63 @@ pub(super) fn is_about_writes(cell: &[u8]) -> bool {
         || words.last().is_some_and(|word| unit_named(word).is_some())
 }
 
+/// Returns true for the name of an operation whose durations may be in the column.
+pub(super) fn may_be_writes(cell: &[u8]) -> bool {
+    words_of(cell).iter().any(|word| word.starts_with("writ"))
+}
+
+/// Returns true for the name of a rate of writes, such as `MB/s`.
+pub(super) fn is_rate(cell: &[u8]) -> bool {
+    const WORDS: &[&str] = &[
+        "iops",
+        "throughput",
+        "speed",
+        "bandwidth",
+        "bw",
+        "rate",
+        "kbps",
+        "mbps",
+    ];
+    let words = words_of(cell);
+    let is_per_second = |pair: &[String]| pair[1] == "s" && byte_unit(&pair[0]).is_some();
+    words.iter().any(|word| WORDS.contains(&word.as_str())) || words.windows(2).any(is_per_second)
+}
+
+/// Returns true for the name of a number that only counts rows or blocks.
+pub(super) fn is_counter(cell: &[u8]) -> bool {
+    const WORDS: &[&str] = &[
+        "i",
+        "n",
+        "index",
+        "row",
+        "number",
+        "nr",
+        "num",
+        "no",
+        "seq",
+        "id",
+        "sample",
+        "sector",
+        "block",
+        "lba",
+        "offset",
+        "file",
+        "iteration",
+        "run",
+    ];
+    let words = words_of(cell);
+    !words.is_empty() && words.iter().all(|word| WORDS.contains(&word.as_str()))
+}
+
+/// Returns true for the name of the bins of a histogram.
+pub(super) fn is_bin(cell: &[u8]) -> bool {
+    const WORDS: &[&str] = &[
+        "bin", "bins", "bucket", "buckets", "le", "edge", "upper", "lower",
+    ];
+    let words = words_of(cell);
+    words.iter().any(|word| WORDS.contains(&word.as_str()))
+}
+
 /// Returns true for the name of a column of percentiles.
 pub(super) fn is_of_percentiles(cell: &[u8]) -> bool {
     let is_known =
@@ -240,7 +302,8 @@ pub(super) fn recurring<'a>(
 /// Returns true for the name of a column whose numbers may tell apart operations or devices.
 fn may_tell_apart(cell: &[u8]) -> bool {
     const WORDS: &[&str] = &[
-        "event", "device", "card", "channel", "sensor", "status", "state",
+        "event", "device", "card", "channel", "sensor", "status", "state", "flag", "read", "write",
+        "ok", "success", "err", "error", "errno", "ret", "rc", "result",
     ];
     let is_known = |word: &String| {
         let word = word.as_str();
@@ -278,6 +341,8 @@ pub(super) fn role(cell: &[u8]) -> (Role, Option<Unit>) {
         Role::Statistic
     } else if is_latency && (words != ["write"] || unit.is_some()) {
         Role::Latency
+    } else if unit.is_some() && is_statistic(&words) {
+        Role::Statistic
     } else if is_filled(START_WORDS) {
         Role::Start
     } else if is_filled(END_WORDS) {
@@ -286,7 +351,7 @@ pub(super) fn role(cell: &[u8]) -> (Role, Option<Unit>) {
         Role::Count
     } else if unit.is_none() && is(NUMBER_WORDS) {
         Role::Number
-    } else if unit.is_none() && (is(DIRECTION_WORDS) || words == ["r", "w"]) {
+    } else if unit.is_none() && (is(DIRECTION_WORDS) || DIRECTION_NAMES.contains(&&words[..])) {
         Role::Direction
     } else {
         Role::Other
@@ -319,6 +384,12 @@ fn bytes(words: &[&str]) -> Option<Role> {
     is_length.then_some(Role::Bytes { unit, factor })
 }
 
+/// Returns the unit of length that a cell below a name states: `B`, `[KiB]`.
+pub(super) fn byte_unit_in(cell: &[u8]) -> Option<(&'static str, u64)> {
+    let text = str::from_utf8(cell).ok()?;
+    byte_unit(&text.trim_matches(['(', ')', '[', ']', ' ']).to_lowercase())
+}
+
 pub(super) fn byte_unit(word: &str) -> Option<(&'static str, u64)> {
     Some(match word {
         "b" | "byte" | "bytes" => ("B", 1),
@@ -348,6 +419,12 @@ fn take_unit(words: &mut Vec<&str>) -> Option<Unit> {
     let unit = joined.or_else(|| words.last().and_then(|word| unit_named(word)))?;
     words.truncate(words.len() - if joined.is_some() { 2 } else { 1 });
     (!words.last().is_some_and(|word| is_factor(word))).then_some(unit)
+}
+
+/// Returns true if all words are statistics of writes, such as `max` in `max_us`.
+fn is_statistic(words: &[&str]) -> bool {
+    let is_known = |word: &&str| STATISTIC_WORDS.contains(word) || LATENCY_FILLERS.contains(word);
+    words.iter().any(|word| STATISTIC_WORDS.contains(word)) && words.iter().all(is_known)
 }
 
 fn is_factor(word: &str) -> bool {

@@ -3,6 +3,7 @@
 use super::error::{Fault, Problem};
 
 const BENCH: &str = "run cardiograph bench on the card's directory";
+const BIOSNOOP: &str = "run biosnoop, which prints one line per request";
 const FIO: &str = "add --write_lat_log=NAME to fio and pass NAME_lat.1.log";
 const SKETCH: &str =
     "print one row of time_us,latency_us for each write, with micros() before and after it";
@@ -17,6 +18,13 @@ const TOOLS: &[(&[&str], &str, &str)] = &[
     (&["write speed and latency"], "SdFat's bench", SKETCH),
     (&["speed,max,min,avg"], "SdFat's bench", SKETCH),
     (&["[sd_bench]"], "PX4's sd_bench", BENCH),
+    (&["# TYPE", "_bucket{"], "a Prometheus histogram", SKETCH),
+    (&["|@@", " |\n"], "bpftrace's histogram", BIOSNOOP),
+    (
+        &["distribution", " -> ", "|**"],
+        "BCC's histogram",
+        BIOSNOOP,
+    ),
     (&["clat (", "IOPS="], "fio's summary", FIO),
     (
         &["min/avg/max/mdev", "iops"],
@@ -33,12 +41,12 @@ pub(super) fn of_fio_json() -> Fault {
     Problem::Summary { tool, remedy }.in_file()
 }
 
-/// Returns true for the numbers that `ioping -B` prints: one line of at least eight.
+/// Returns true for the numbers that `ioping -B` prints: one line of 8 to 20.
 pub(super) fn is_ioping_batch(line: &[u8], below: &[u8]) -> bool {
     let count = line
         .split(|byte| *byte == b' ')
         .filter(|text| super::number::whole(text).is_ok());
-    below.is_empty() && count.count() >= 8 && !line.contains(&b',')
+    below.is_empty() && (8..=20).contains(&count.count()) && !line.contains(&b',')
 }
 
 /// Refuses the output of a tool that prints statistics.

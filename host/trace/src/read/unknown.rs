@@ -3,6 +3,10 @@
 use super::columns::{Top, cells, is_number, pointed, unquoted};
 use super::error::{Problem, shown};
 use super::recording::{SAMPLE_ROWS, is_note, rows_in};
+use super::remedy::ANALYZE;
+use super::role::{
+    Role, is_about_writes, is_bin, is_counter, is_of_reads, is_rate, may_be_writes, role,
+};
 use crate::shell::quoted;
 
 /// Number of columns that a message names.
@@ -55,10 +59,37 @@ pub(super) fn table(head: &[u8]) -> Option<Problem> {
             }
         })
         .collect();
-    let mut numeric = columns.iter().filter(|column| column.is_number);
-    let time = numeric.clone().find(|column| column.rises);
-    let latency = numeric.find(|column| !column.rises);
-    if time.is_none() && latency.is_none() {
+    if let Some(problem) = histogram(&names) {
+        return Some(problem);
+    }
+    let numeric = || {
+        columns
+            .iter()
+            .zip(&names)
+            .filter(|(column, _)| column.is_number)
+    };
+    let named_rate = names.iter().find(|name| is_rate(name));
+    // Of several columns, only the reader knows which has the latencies.
+    let may_be_latency =
+        |column: &Column, name: &[u8]| !column.rises && !is_rate(name) && !is_of_reads(name);
+    let only = |is: &dyn Fn(&[u8]) -> bool| {
+        let mut found = numeric().filter(|(column, name)| may_be_latency(column, name) && is(name));
+        found.next().filter(|_| found.next().is_none())
+    };
+    let latency = only(&|name| is_about_writes(name) || may_be_writes(name)).or(only(&|_| true));
+    // Next to a latency, a counter of rows or blocks is no time.
+    let time =
+        numeric().find(|(column, name)| column.rises && !(latency.is_some() && is_counter(name)));
+    let (time, latency) = (
+        time.map(|(column, _)| column),
+        latency.map(|(column, _)| column),
+    );
+    if let (Some(rate), None) = (named_rate, latency) {
+        return Some(Problem::Rates {
+            column: shown(rate),
+        });
+    }
+    if numeric().next().is_none() {
         return None;
     }
     let mut shown = columns
@@ -72,5 +103,24 @@ pub(super) fn table(head: &[u8]) -> Option<Problem> {
         columns: list.join(", "),
         time: time.map(|column| column.name.clone()),
         latency: latency.map(|column| column.name.clone()),
+    })
+}
+
+/// Returns the problem of a histogram whose column of latencies has another name.
+fn histogram(names: &[&[u8]]) -> Option<Problem> {
+    let has_counts = names.iter().any(|name| role(name).0 == Role::Count);
+    let bin = names.iter().position(|name| is_bin(name))?;
+    let renamed = names.iter().enumerate().map(|(index, name)| match index {
+        _ if index != bin => String::from_utf8_lossy(name).into_owned(),
+        _ => match role(name).1 {
+            Some(unit) => format!("latency_{}", unit.name),
+            None => "latency_us".to_owned(),
+        },
+    });
+    let header = renamed.collect::<Vec<_>>().join(",");
+    let is_safe = !header.contains(['\'', '\\', '&', '/']);
+    (has_counts && is_safe).then(|| Problem::Prose {
+        what: "a histogram, whose bins have to be named as latencies and in a known unit",
+        command: format!("sed '1s/.*/{header}/' FILE | {ANALYZE}"),
     })
 }

@@ -54,11 +54,13 @@ impl Unwrapped {
 
     /// Returns a note if the counter began again.
     pub(super) fn note(&self) -> Option<String> {
-        let times = if self.wraps == 1 { "time" } else { "times" };
+        let times = match self.wraps {
+            1 => "once".to_owned(),
+            wraps => format!("{wraps} times"),
+        };
         (self.wraps > 0).then(|| {
             format!(
-                "The clock of the file began again at 0 {} {times}; the times after that were continued.",
-                self.wraps
+                "The clock of the file began again at 0 {times}; the times after that were continued."
             )
         })
     }

@@ -34,12 +34,15 @@ pub(super) fn read<R: Read>(
     mut header: Header,
     options: &ReadOptions,
 ) -> Result<Trace, Fault> {
+    header.refuse_disorder(lines.in_memory())?;
     let scales = scales::decide(&header, lines.in_memory(), options, &mut about)?;
     header.direction = header.find_direction(scales::sample(&header, lines.in_memory()));
     about
         .notes
         .extend(header.note_on_texts(scales::sample(&header, lines.in_memory())));
-    about.notes.extend(lengths::note(&header, options));
+    about
+        .notes
+        .extend(lengths::note(&header, lines.in_memory(), options));
     about.notes.extend(notes_of_columns(&header));
     about.notes.extend(shape::note(&header, lines.in_memory()));
     let mut operations = header.operations(0, b"");
@@ -85,8 +88,17 @@ fn notes_of_columns(header: &Header) -> Vec<String> {
     let mut notes = Vec::new();
     if !header.others.is_empty() {
         let others = header.others.join(", ");
+        let columns = match (&header.duration, &header.time) {
+            (Duration::End(_), Some(start)) => {
+                format!(
+                    "the differences of the columns \"{}\" and \"{name}\"",
+                    start.name
+                )
+            }
+            _ => format!("those of the column \"{name}\""),
+        };
         notes.push(format!(
-            "The latencies are those of the column \"{name}\"; of the other durations ({others}), --latency-column \
+            "The latencies are {columns}; of the other durations ({others}), --latency-column \
              chooses one."
         ));
     }
@@ -159,7 +171,7 @@ impl Reader {
             end_ns,
         };
         let pushed = self.trace.push(&operation);
-        pushed.map_err(|_| backward(start_ns, self.trace.last_end_ns(), line))?;
+        pushed.map_err(|_| self.overlap(start_ns, line))?;
         self.offset_bytes = self.offset_bytes.wrapping_add(length_bytes);
         Ok(())
     }
@@ -180,8 +192,12 @@ impl Reader {
                     self.points.push(text, line.number);
                 }
                 self.rise.push(own_ns);
+                let start_ns = match self.header.is_time_of_end {
+                    true => stamp_ns.saturating_sub(own_ns),
+                    false => stamp_ns,
+                };
                 // A time may have been taken after the write.
-                let start_ns = stamp_ns.max(self.trace.last_end_ns());
+                let start_ns = start_ns.max(self.trace.last_end_ns());
                 Ok((start_ns, start_ns.saturating_add(own_ns)))
             }
         }
@@ -198,6 +214,21 @@ impl Reader {
             Bad::Negative => self.negative(times, text, line),
             bad => field.fault(bad),
         })
+    }
+
+    /// Returns the error for a write that starts before the one above it has ended.
+    fn overlap(&self, start_ns: u64, line: &Line<'_>) -> Fault {
+        let header = &self.header;
+        let (end, rows) = (header.duration.times(), header.rows_above());
+        let start = header.time.as_ref().map_or(0, |start| start.index + 1);
+        let difference = format!("NR > {rows} {{ print ${} - ${start} }}", end.index + 1);
+        let unit = end.unit.map_or("us", |unit| unit.name);
+        Problem::Overlap {
+            start: start_ns.to_string(),
+            end: self.trace.last_end_ns().to_string(),
+            difference: format!("{} --time-unit {unit}", awk(header.separator, &difference)),
+        }
+        .at_line(line.number)
     }
 
     /// Returns the error for a time or a latency below 0.

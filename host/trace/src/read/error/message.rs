@@ -3,6 +3,7 @@
 use super::Problem;
 use crate::read::lines::LINE_BYTES_MAX;
 use crate::read::remedy::ANALYZE;
+use crate::shell::quoted;
 use std::{fmt, io};
 
 impl fmt::Display for Problem {
@@ -42,11 +43,14 @@ impl fmt::Display for Problem {
                          (and --time-unit us, if its name has no unit); for writes, name that of their latencies, too: \
                          --latency-column {latency}"
                     ),
-                    (None, _) => write!(
+                    (None, Some(latency)) => write!(
                         f,
-                        "name the column of the latencies of writes, as in cardiograph analyze FILE --latency-column {} (and \
-                         --time-unit us, if its name has no unit)",
-                        latency.as_deref().unwrap_or("1")
+                        "name the column of the latencies of writes, as in cardiograph analyze FILE --latency-column {latency} \
+                         (and --time-unit us, if its name has no unit)"
+                    ),
+                    (None, None) => write!(
+                        f,
+                        "if one of them has the latencies of writes, name it, and its unit: --latency-column NAME --time-unit us"
                     ),
                 }
             }
@@ -85,6 +89,17 @@ impl fmt::Display for Problem {
                 "{column} is \"{text}\", whose day and month cannot be told apart; run \
                  sed -E 's#([0-9]+)/([0-9]+)/([0-9]{{4}})#\\3-\\1-\\2#g' FILE | {ANALYZE}, with \\3-\\2-\\1 if the day \
                  comes first"
+            ),
+            Problem::NotANumber { column, text } if text.is_empty() || text == "-" => write!(
+                f,
+                "{column} is \"{text}\", a missing value; to leave out such rows, run \
+                 sed -E '1!{{/(^|[,;]) *-? *([,;]|$)/d}}' FILE > complete.csv"
+            ),
+            Problem::NotANumber { column, text } if is_missing(text) => write!(
+                f,
+                "{column} is \"{text}\", a missing value; to leave out such rows, run \
+                 grep -viw '{}' FILE > complete.csv",
+                text.trim_start_matches(['+', '-'])
             ),
             Problem::NotANumber { column, text } => write!(
                 f,
@@ -162,6 +177,25 @@ impl fmt::Display for Problem {
                  one row; if each row is one write, run {rename}"
             ),
             Problem::Prose { what, command } => write!(f, "{what}; run {command}"),
+            Problem::Container { what, remedy } => write!(f, "{what}; {remedy}"),
+            Problem::Rates { column } => write!(
+                f,
+                "the column \"{column}\" has rates instead of the latency of each write, so stalls cannot be located; log \
+                 one row of time_us,latency_us,bytes per write"
+            ),
+            Problem::Disorder { name, falls, rows, may_be_latency, sort } => {
+                write!(f, "the times in column \"{name}\" fall in {falls} of {rows} rows, so they are not those of a clock; ")?;
+                if *may_be_latency {
+                    let name = quoted(name.as_ref());
+                    write!(f, "if they are the latencies of writes, run cardiograph analyze FILE --latency-column {name}; ")?;
+                }
+                write!(f, "if the rows are out of order, sort them: {sort}")
+            }
+            Problem::Overlap { start, end, difference } => write!(
+                f,
+                "the write starts at {start} ns, before the one above it has ended ({end} ns); measure with one write at a \
+                 time, or pass the durations alone, whose sum is then longer than the run: {difference}"
+            ),
             Problem::NotAboveZero { column, text } => write!(
                 f,
                 "{column} is {text} but must be above 0; correct the row, or delete it if the \
@@ -247,10 +281,16 @@ impl fmt::Display for Problem {
             Problem::ParquetDamaged(why) => {
                 write!(f, "the Parquet file is damaged ({why}); copy it again")
             }
-            Problem::ParquetColumns { found } => write!(
+            Problem::ParquetColumns { found, .. } => write!(
                 f,
                 "the columns are {found}, but a trace has operation, file, offset, length, \
                  start_ns, end_ns (see docs/formats.md); convert it, or export it as CSV"
+            ),
+            Problem::ParquetTable { text } => write!(
+                f,
+                "{}; to get this file, run python3 -c 'import pandas, sys; \
+                 pandas.read_parquet(sys.argv[1]).to_csv(\"table.csv\", index=False)' FILE",
+                text.replace(" FILE", " table.csv")
             ),
             Problem::ParquetCompressed { name } => write!(
                 f,
@@ -335,7 +375,7 @@ impl fmt::Display for Problem {
             ),
             Problem::NotLatencies { kind } => write!(
                 f,
-                "a fio log of {kind}, which contains no latencies; run fio with --write_lat_log=NAME, and \
+                "a fio log of {kind}, which does not contain the latency of each write; run fio with --write_lat_log=NAME, and \
                  pass NAME_lat.1.log"
             ),
             Problem::JsonDamaged => f.write_str(
@@ -426,6 +466,13 @@ fn is_slashed_date(text: &str) -> bool {
         && parts
             .iter()
             .all(|part| part.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Returns true for the text of a missing or impossible number.
+fn is_missing(text: &str) -> bool {
+    const TEXTS: &[&str] = &["nan", "null", "na", "n/a", "none", "inf", "infinity"];
+    let text = text.trim_start_matches(['+', '-']).to_lowercase();
+    TEXTS.contains(&text.as_str())
 }
 
 fn fields(count: usize) -> &'static str {

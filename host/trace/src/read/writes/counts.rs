@@ -89,7 +89,7 @@ impl Header {
 
     /// Returns true if no count is below the one before, as in running totals.
     fn are_cumulative(&self, head: &[u8], index: usize) -> bool {
-        const BINS_MIN: usize = 5;
+        const BINS_MIN: usize = 4;
         let counts = scales::sample(self, head).filter_map(|row| whole(self.text(row, index)).ok());
         let counts: Vec<u64> = counts.collect();
         let rises = counts.windows(2).all(|pair| pair[0] <= pair[1]);

@@ -3,6 +3,7 @@
 use crate::read::error::{Fault, Problem, shown};
 use crate::read::operation::{Named, operation_named};
 use crate::read::remedy::awk;
+use crate::read::role::is_of_reads;
 use cardiograph_workload::OperationKind;
 
 /// The column of operations, for messages.
@@ -105,7 +106,11 @@ impl Directions {
 
     fn refused(self, column: &Column) -> Fault {
         let (at, header) = (column.index + 1, column.header_line);
-        let kept = self.write.as_ref().or(self.unknown.iter().max());
+        let kept = match is_of_reads(column.name.as_bytes()) {
+            true => self.unknown.iter().min(),
+            false => self.unknown.iter().max(),
+        };
+        let kept = self.write.as_ref().or(kept);
         let kept = kept.map_or("", String::as_str);
         Problem::UnknownOperations {
             column: column.name.clone(),

@@ -1,12 +1,14 @@
 //! The columns of a table of writes, by the names in its first line.
 
 use super::direction::Column;
+use super::scales;
 use crate::read::columns::{Top, cells, is_number, named_by_user, time_column, unit_in, unquoted};
 use crate::read::error::{Fault, Problem, shown};
 use crate::read::operation::{Named, operation_named};
+use crate::read::order::{self, Clock};
 use crate::read::role::{
-    Role, has_foreign_unit, is_about_bytes, is_doubtful, is_of_percentiles, is_of_reads, recurring,
-    role,
+    Role, byte_unit_in, has_foreign_unit, is_about_bytes, is_doubtful, is_of_percentiles,
+    is_of_reads, is_rate, recurring, role,
 };
 use crate::read::scale::Scale;
 use crate::read::{ReadOptions, columns::Unit};
@@ -55,6 +57,8 @@ pub(in crate::read) struct Header {
     pub(super) has_units: bool,
     /// Time or start of the write.
     pub(super) time: Option<Times>,
+    /// True if the time is that of the write's end, next to its latency.
+    pub(super) is_time_of_end: bool,
     pub(super) duration: Duration,
     pub(super) bytes: Option<Lengths>,
     /// Column that states whether a row is a write or a read.
@@ -100,7 +104,14 @@ impl Header {
             return Err(Problem::Statistics { column }.in_file());
         }
         let duration = match (&options.latency_column, &latencies[..], start, end) {
-            (Some(wanted), ..) => Duration::Latency(times(named_by_user(&texts, wanted)?)),
+            (Some(wanted), ..) => {
+                let index = named_by_user(&texts, wanted)?;
+                if is_rate(texts[index]) {
+                    let column = shown(texts[index]);
+                    return Err(Problem::Rates { column }.in_file());
+                }
+                Duration::Latency(times(index))
+            }
             // The user wants the times of samples.
             (None, ..) if options.time_column.is_some() && latencies.is_empty() => return Ok(None),
             (None, _, Some(_), Some(end)) => Duration::End(times(end)),
@@ -120,15 +131,21 @@ impl Header {
         let own = duration.times().index;
         let time = match &options.time_column {
             Some(wanted) => Some(named_by_user(&texts, wanted)?),
-            None => start.or_else(|| (0..texts.len()).find(|i| time_column(texts[*i]).is_some())),
+            None => start
+                .or_else(|| (0..texts.len()).find(|i| time_column(texts[*i]).is_some()))
+                .or(end),
         };
         let lengths = |(index, role): (usize, &Role)| match *role {
-            Role::Bytes { unit, factor } => Some(Lengths {
-                index,
-                name: shown(texts[index]),
-                unit,
-                factor,
-            }),
+            Role::Bytes { unit, factor } => {
+                let below = text_below(&top, index).and_then(byte_unit_in);
+                let (unit, factor) = below.filter(|_| factor == 1).unwrap_or((unit, factor));
+                Some(Lengths {
+                    index,
+                    name: shown(texts[index]),
+                    unit,
+                    factor,
+                })
+            }
             _ => None,
         };
         let is_duration = |index: &usize| {
@@ -139,9 +156,7 @@ impl Header {
                 && (role == Role::Latency || role == Role::Other && unit.is_some())
         };
         let is_latency = matches!(duration, Duration::Latency(_));
-        let others: Vec<usize> = (0..texts.len())
-            .filter(|index| is_latency && is_duration(index))
-            .collect();
+        let others: Vec<usize> = (0..texts.len()).filter(is_duration).collect();
         let count = find(Role::Count).map(|index| (index, true));
         let is_named = !is_number(texts[own]) && Scale::of(texts[own]).is_none();
         let by_user = options.latency_column.is_some();
@@ -155,16 +170,16 @@ impl Header {
             },
             others: others.iter().map(|index| shown(texts[*index])).collect(),
             is_doubtful: is_latency && !by_user && is_doubtful(texts[own]),
+            is_time_of_end: is_latency && time.is_some() && time == end,
             time: time.filter(|index| *index != own).map(times),
             bytes: roles.iter().enumerate().find_map(lengths),
             direction: find(Role::Direction),
             count: count.or_else(|| find(Role::Number).map(|index| (index, false))),
             fields: texts.len(),
             names: texts.iter().map(|text| text.to_vec()).collect(),
-            unread: texts
-                .iter()
-                .find(|text| is_about_bytes(text))
-                .map(|text| shown(text)),
+            unread: (texts.iter().zip(&roles))
+                .find(|(text, role)| is_about_bytes(text) && !matches!(role, Role::Bytes { .. }))
+                .map(|(text, _)| shown(text)),
             duration,
         }))
     }
@@ -234,9 +249,25 @@ impl Header {
             };
             Some(format!(
                 "The column \"{name}\" has several texts, such as \"{one}\" and \"{other}\"; all rows count as writes of \
-                 one card. If they are not, pass the rows with one text alone."
+                 one card. If some are not, such as reads, pass the others alone."
             ))
         })
+    }
+
+    /// Refuses times that fall in many rows.
+    pub(super) fn refuse_disorder(&self, head: &[u8]) -> Result<(), Fault> {
+        let Some(time) = &self.time else {
+            return Ok(());
+        };
+        let clock = Clock {
+            name: &time.name,
+            index: time.index,
+            separator: self.separator,
+            rows_above: self.rows_above(),
+            may_be_latency: false,
+        };
+        let texts = scales::sample(self, head).map(|row| self.text(row, time.index));
+        order::refuse(&clock, texts)
     }
 
     /// Returns the column of operations; its names may be in the line given.
@@ -264,10 +295,14 @@ impl Header {
 
 /// Returns the unit in the row below the names, if that row has no numbers.
 fn unit_below(top: &Top<'_>, index: usize) -> Option<Unit> {
+    text_below(top, index).and_then(unit_in)
+}
+
+/// Returns the text below a name, if its row has no numbers.
+fn text_below<'a>(top: &Top<'a>, index: usize) -> Option<&'a [u8]> {
     let texts: Vec<&[u8]> = cells(top.below, top.separator()).map(unquoted).collect();
     let has_numbers = texts.iter().any(|text| is_number(text));
-    let text = texts.get(index).filter(|_| !has_numbers);
-    text.and_then(|text| unit_in(text))
+    texts.get(index).filter(|_| !has_numbers).copied()
 }
 
 /// Returns the only latency of writes among latencies of reads.

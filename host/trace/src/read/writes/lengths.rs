@@ -1,6 +1,7 @@
 //! Lengths of writes in a table.
 
 use super::header::{Header, Lengths};
+use super::scales::sample;
 use crate::read::ReadOptions;
 use crate::read::error::{Fault, Problem, shown};
 use crate::read::lines::Line;
@@ -54,7 +55,9 @@ fn with_unit(text: &[u8]) -> Option<(&[u8], u64)> {
 }
 
 /// Returns the note about lengths that are assumed or whose unit is.
-pub(super) fn note(header: &Header, options: &ReadOptions) -> Option<String> {
+pub(super) fn note(header: &Header, head: &[u8], options: &ReadOptions) -> Option<String> {
+    /// Nobody measures writes as short as this.
+    const SMALL_BYTES: u64 = 16;
     let block_bytes = options.block_bytes;
     match (&header.bytes, &header.unread) {
         (None, Some(name)) => Some(format!(
@@ -70,6 +73,22 @@ pub(super) fn note(header: &Header, options: &ReadOptions) -> Option<String> {
                  name the column size_{binary}."
             ))
         }
-        (Some(_), _) => None,
+        (Some(lengths), Some(other)) => Some(format!(
+            "The lengths are those of the column \"{}\"; the column \"{other}\" is not used.",
+            lengths.name
+        )),
+        (Some(lengths), None) => {
+            let mut found = sample(header, head)
+                .map(|row| header.text(row, lengths.index))
+                .peekable();
+            let is_small = |text: &[u8]| whole(text).is_ok_and(|bytes| bytes < SMALL_BYTES);
+            (lengths.factor == 1 && found.peek().is_some() && found.all(is_small)).then(|| {
+                format!(
+                    "The lengths in column \"{}\" are read as bytes; if they have another unit, name it in the column \
+                     (size_KiB).",
+                    lengths.name
+                )
+            })
+        }
     }
 }

@@ -1,0 +1,167 @@
+//! Tables inside other files: compressed, in a binary container, drawn with lines, or in the log of a tracer.
+//! They are refused with a command that extracts the table.
+
+use super::error::{Fault, Problem};
+use super::remedy::ANALYZE;
+
+/// First bytes of a file, its format, and the command that prints its table.
+const CONTAINERS: &[(&[u8], &str, &str)] = &[
+    (b"\x1f\x8b", "compressed with gzip", "gzip -dc FILE"),
+    (b"\x28\xb5\x2f\xfd", "compressed with zstd", "zstd -dc FILE"),
+    (b"\xfd7zXZ\0", "compressed with xz", "xz -dc FILE"),
+    (b"BZh", "compressed with bzip2", "bzip2 -dc FILE"),
+    (b"\x93NUMPY", "an array of NumPy", NUMPY),
+    (b"ARROW1", "an Arrow file", ARROW),
+];
+
+const NUMPY: &str =
+    "python3 -c 'import numpy, sys; numpy.savetxt(sys.stdout, numpy.load(sys.argv[1]))' FILE";
+const ARROW: &str = "python3 -c 'import pandas, sys; pandas.read_feather(sys.argv[1]).to_csv(sys.stdout, index=False)' \
+                     FILE";
+
+/// First bytes of a file from which only its own program extracts the table, its format, and the remedy.
+const PROGRAMS: &[(&[u8], &str, &str)] = &[
+    (
+        b"PK\x03\x04",
+        "a ZIP archive or a spreadsheet",
+        "unpack it, or save the sheet as CSV",
+    ),
+    (
+        b"\xd0\xcf\x11\xe0",
+        "a spreadsheet (.xls)",
+        "save the sheet as CSV",
+    ),
+    (
+        b"SQLite format 3\0",
+        "a database of SQLite",
+        "sqlite3 FILE .tables lists its tables; run sqlite3 -header -csv FILE 'select * from TABLE' | cardiograph analyze -",
+    ),
+    (
+        b"\x89HDF\r\n\x1a\n",
+        "an HDF5 file",
+        "export the dataset as CSV",
+    ),
+];
+
+/// Refuses binary files with a known table inside.
+pub(super) fn refuse_binary(head: &[u8]) -> Result<(), Fault> {
+    let starts = |(magic, ..): &&(&[u8], &str, &str)| head.starts_with(magic);
+    if let Some(&(_, what, command)) = CONTAINERS.iter().find(starts) {
+        let command = format!("{command} | {ANALYZE}");
+        return Err(Problem::Prose { what, command }.in_file());
+    }
+    match PROGRAMS.iter().find(starts) {
+        Some(&(_, what, remedy)) => Err(Problem::Container { what, remedy }.in_file()),
+        None => Ok(()),
+    }
+}
+
+/// Refuses text whose rows have another notation, by its first two rows.
+pub(super) fn refuse_text(head: &[u8], line: &[u8], below: &[u8]) -> Result<(), Fault> {
+    let found = str::from_utf8(line)
+        .ok()
+        .zip(str::from_utf8(below).ok())
+        .and_then(|(line, below)| {
+            drawn(line, below)
+                .or_else(|| printed_by_pandas(head))
+                .or_else(|| in_one_row(line, below))
+        });
+    match found.or_else(|| strace(head)) {
+        Some((what, command)) => Err(Problem::Prose { what, command }.in_file()),
+        None => Ok(()),
+    }
+}
+
+type Found = Option<(&'static str, String)>;
+
+/// Tables of Markdown, psql, mysql and others, whose columns are separated by `|`.
+fn drawn(line: &str, below: &str) -> Found {
+    let is_rule = |text: &str| {
+        let has = |part: &str| text.contains(part);
+        (has("|") || has("+"))
+            && (has("--") || has("=="))
+            && text.chars().all(|c| "|+-=: ".contains(c))
+    };
+    let is_drawn = is_rule(line) && below.starts_with('|') || line.contains('|') && is_rule(below);
+    is_drawn.then(|| {
+        let edits = "-e '/^[-+=|: ]*$/d' -e '/^\\([0-9]+ rows?\\)$/d' -e 's/^[| ]+//' -e 's/[| ]+$//' \
+                     -e 's/ *\\| */,/g'";
+        (
+            "a table drawn with lines",
+            format!("sed -E {edits} FILE | {ANALYZE}"),
+        )
+    })
+}
+
+/// A printed DataFrame: names above rows that begin with 0, 1, 2 and have one column more.
+fn printed_by_pandas(head: &[u8]) -> Found {
+    let mut lines = head.split(|byte| *byte == b'\n');
+    let names = lines.next()?;
+    let columns = words(names).count();
+    let is_printed = names.starts_with(b" ")
+        && !names.contains(&b',')
+        && (0..3).all(|number: u8| {
+            lines.next().is_some_and(|row| {
+                words(row).count() == columns + 1 && words(row).next() == Some(&[b'0' + number])
+            })
+        });
+    is_printed.then(|| {
+        let command = format!("sed '1s/^/index /' FILE | {ANALYZE}");
+        ("a printed DataFrame", command)
+    })
+}
+
+fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    line.split(u8::is_ascii_whitespace)
+        .filter(|word| !word.is_empty())
+}
+
+/// An array in the notation of C, MATLAB or NumPy, or numbers separated by blanks.
+fn in_one_row(line: &str, below: &str) -> Found {
+    const NUMBERS_MIN: usize = 20;
+    let start = line.rfind(['[', '{', '(']).map_or(0, |at| at + 1);
+    let is_nested = line[..start].matches(['[', '{', '(']).count() > 2;
+    let is_json = line.starts_with('[') && line.contains(',');
+    let list = line[start..].trim_end_matches([']', '}', ')', ';', ' ']);
+    let mut count = 0;
+    let are_numbers = list
+        .split([',', ' ', '\t'])
+        .filter(|text| !text.is_empty())
+        .inspect(|_| count += 1)
+        .all(|text| text.parse::<f64>().is_ok_and(f64::is_finite));
+    // Without a bracket, several rows are a table.
+    let is_list = start > 0 && count > 1 || below.is_empty() && count >= NUMBERS_MIN;
+    (are_numbers && is_list && !is_nested && !is_json).then(|| {
+        (
+            "numbers in one row",
+            format!(
+                "sed 's/.*[[{{(]//' FILE | grep -oE '[0-9.]+' | {ANALYZE} with the --time-unit of the numbers"
+            ),
+        )
+    })
+}
+
+/// The log of `strace -T`: `write(3, "..."..., 512) = 512 <0.000812>`.
+fn strace(head: &[u8]) -> Found {
+    const LINES_MAX: usize = 200;
+    let is_write = |line: &&[u8]| {
+        let line = line.trim_ascii_end();
+        let Some(text) = line.strip_suffix(b">") else {
+            return false;
+        };
+        let Some(at) = text.windows(2).rposition(|pair| pair == b" <") else {
+            return false;
+        };
+        let is_call = |name: &[u8]| line.windows(name.len()).any(|part| part == name);
+        let seconds = str::from_utf8(&text[at + 2..]).ok();
+        (is_call(b"write(") || is_call(b"write64("))
+            && seconds.is_some_and(|text| text.parse::<f64>().is_ok())
+    };
+    let mut lines = head.split(|byte| *byte == b'\n').take(LINES_MAX);
+    lines.find(is_write)?;
+    let rows = "s/^.*write(64)?\\(.* = ([0-9]+) <([0-9.]+)>$/\\3,\\2/p";
+    Some((
+        "a log of strace",
+        format!("(echo latency_s,bytes; sed -nE '{rows}' FILE) | {ANALYZE}"),
+    ))
+}
