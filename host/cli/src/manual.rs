@@ -2,8 +2,11 @@
 
 use crate::args;
 use crate::failure::{Failure, print};
+use crate::outputs::create;
+use crate::shared::Shared;
+use cardiograph_trace::WriteError;
 use clap_complete::Shell;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Print completions for a shell.
 #[derive(clap::Args)]
@@ -23,6 +26,9 @@ Example:
 pub struct Man {
     /// Existing directory for the pages: cardiograph.1, cardiograph-bench.1 and so on
     pub directory: PathBuf,
+
+    #[command(flatten)]
+    pub shared: Shared,
 }
 
 /// Prints the completions.
@@ -35,6 +41,20 @@ pub fn completions(args: &Completions) -> Result<(), Failure> {
 
 /// Writes the pages.
 pub fn pages(args: &Man) -> Result<(), Failure> {
-    clap_mangen::generate_to(args::command(), &args.directory)
-        .map_err(|error| Failure::new(format!("{}: {error}", args.directory.display())))
+    args.shared.apply([] as [&Path; 0]);
+    let mut program = args::command();
+    program.build();
+    let commands = program.get_subcommands().cloned().collect::<Vec<_>>();
+    for command in std::iter::once(program).chain(commands) {
+        if command.is_hide_set() || command.get_name() == "help" {
+            continue;
+        }
+        let page = clap_mangen::Man::new(command);
+        let path = args.directory.join(page.get_filename());
+        let mut file = create(&path)?;
+        let written = page.render(&mut file);
+        written.map_err(|error| Failure::new(WriteError::new(&path, error)))?;
+        file.commit().map_err(Failure::new)?;
+    }
+    Ok(())
 }

@@ -44,10 +44,17 @@ fn every_command_has_a_page() {
         );
         assert!(page.contains(".SH SYNOPSIS"), "{page}");
     }
+    // Like every output, a page replaces another file only with --force.
+    let again = run(own.path(), &["man", "man1"]);
+    assert_eq!(again.code, Some(2));
+    assert!(again.stderr.contains("already exists"), "{}", again.stderr);
+    done(own.path(), &["man", "man1", "--force"]);
     let missing = run(own.path(), &["man", "missing"]);
     assert_eq!(missing.code, Some(2));
     assert!(
-        missing.stderr.starts_with("error: missing: "),
+        missing
+            .stderr
+            .starts_with("error: missing/cardiograph.1: the directory does not exist"),
         "{}",
         missing.stderr
     );

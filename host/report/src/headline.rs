@@ -70,12 +70,15 @@ impl Report {
         };
         if row.rate_bytes_per_s == 0.0 {
             let payload = self.summary.payload_bytes as f64 / self.summary.writes as f64;
-            return format!(
-                "A {} of {} does not fit in a {} buffer.",
-                self.noun.singular(),
-                units::bytes(payload),
-                units::binary_bytes(row.buffer_bytes)
-            );
+            let buffer = units::binary_bytes(row.buffer_bytes);
+            return match payload <= row.buffer_bytes as f64 {
+                true => format!("A {buffer} buffer sustains less than 1 B/s."),
+                false => format!(
+                    "A {} of {} does not fit in a {buffer} buffer.",
+                    self.noun.singular(),
+                    units::bytes(payload),
+                ),
+            };
         }
         format!(
             "A {} buffer sustains {} without loss.",

@@ -181,7 +181,7 @@ fn of_trace(trace: Trace, threshold_ns: Option<u64>) -> Report {
             sustained_rates,
             throughput_bytes_per_s: throughput_of(&latencies),
             operations_per_s: per_second(latencies.count(), &latencies),
-            stalls: stalls_summary(&stalls),
+            stalls: stalls_summary(&stalls, &latencies),
             ..summary_of(&trace, &latencies)
         },
         about: trace.about.clone(),
@@ -499,7 +499,9 @@ fn per_second(n: u64, latencies: &LatencyStatistics) -> Option<f64> {
     (sum_s > 0.0).then(|| thousandths(n as f64 / sum_s))
 }
 
-fn stalls_summary(stalls: &StallDetector) -> Stalls {
+fn stalls_summary(stalls: &StallDetector, latencies: &LatencyStatistics) -> Stalls {
+    // A median of buckets may lie above the exact maximum.
+    let max_ns = latencies.max_ns().unwrap_or(u64::MAX);
     let spacings = stalls.count().saturating_sub(1);
     Stalls {
         threshold_us: Some(us(stalls.threshold_ns())),
@@ -511,7 +513,7 @@ fn stalls_summary(stalls: &StallDetector) -> Stalls {
                 .filter(|_| spacings >= MODE_SPACINGS_MIN),
         },
         latency_us: StallLatency {
-            median: stalls.median_latency_ns().map(us),
+            median: stalls.median_latency_ns().map(|ns| us(ns.min(max_ns))),
         },
     }
 }

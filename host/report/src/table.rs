@@ -18,7 +18,8 @@ const NAME_WIDTH: usize = 21;
 
 /// Formats the report as text for a terminal.
 pub fn text(report: &Report) -> String {
-    let mut out = format!("{} · {}\n", report.summary.workload, report.summary.target);
+    let (workload, target) = (&report.summary.workload, &report.summary.target);
+    let mut out = format!("{} · {}\n", printable(workload), printable(target));
     for warning in &report.warnings {
         let _ = writeln!(out, "warning: {warning}");
     }
@@ -47,7 +48,8 @@ pub fn section_text(section: &Section) -> String {
 pub fn markdown(report: &Report) -> String {
     let mut out = format!(
         "## {} on {}\n\n",
-        report.summary.workload, report.summary.target
+        markdown_text(&report.summary.workload),
+        markdown_text(&report.summary.target)
     );
     let _ = writeln!(out, "{}\n", report.headline());
     for warning in &report.warnings {
@@ -64,6 +66,32 @@ pub fn markdown(report: &Report) -> String {
         let _ = writeln!(out, "Note: {note}\n");
     }
     out
+}
+
+/// Escapes characters of a file name that would command a terminal or reorder a line.
+fn printable(name: &str) -> String {
+    let is_command =
+        |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let mut text = String::new();
+    for c in name.chars() {
+        match is_command(c) {
+            true => text.extend(c.escape_default()),
+            false => text.push(c),
+        }
+    }
+    text
+}
+
+/// Escapes the marks of Markdown in a file name.
+fn markdown_text(name: &str) -> String {
+    let mut text = String::new();
+    for c in printable(name).chars() {
+        if "\\`*[]<>|&".contains(c) {
+            text.push('\\');
+        }
+        text.push(c);
+    }
+    text
 }
 
 fn widest(section: &Section) -> usize {

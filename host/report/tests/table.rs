@@ -59,7 +59,7 @@ by hand · a card
   Stalls
     threshold              10 ms (given)
     stalls                 2
-    median latency         50.1 ms
+    median latency         50 ms
     median spacing         5.15 kB
 
   Sustained rate

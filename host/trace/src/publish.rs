@@ -98,6 +98,8 @@ pub struct NewFile {
     path: PathBuf,
     existing: Existing,
     temporary: PathBuf,
+    /// True if the file has no name yet, so that even a killed process leaves nothing behind.
+    is_unnamed: bool,
     /// Writer of the temporary file; `None` once the file has its final name.
     out: Option<BufWriter<File>>,
 }
@@ -128,14 +130,20 @@ impl NewFile {
             temporary.push(name);
             temporary.push(format!(".{}-{number}.part", std::process::id()));
             let temporary = path.with_file_name(temporary);
-            let file = OpenOptions::new()
-                .write(true)
-                .create_new(true)
-                .open(&temporary)?;
+            let unnamed = unnamed(&temporary);
+            let is_unnamed = unnamed.is_some();
+            let file = match unnamed {
+                Some(file) => file,
+                None => OpenOptions::new()
+                    .write(true)
+                    .create_new(true)
+                    .open(&temporary)?,
+            };
             Ok(NewFile {
                 path: path.to_owned(),
                 existing,
                 temporary,
+                is_unnamed,
                 out: Some(BufWriter::new(file)),
             })
         };
@@ -157,6 +165,10 @@ impl NewFile {
         out.flush()?;
         // The name must not become visible before the data is on disk.
         out.get_ref().sync_data()?;
+        if self.is_unnamed {
+            give_name(out.get_ref(), &self.temporary)?;
+            self.is_unnamed = false;
+        }
         match self.existing {
             Existing::Keep => rename_without_replacing(&self.temporary, &self.path)?,
             Existing::Replace => fs::rename(&self.temporary, &self.path)?,
@@ -184,10 +196,48 @@ impl Drop for NewFile {
         if let Some(out) = self.out.take() {
             // Discard the buffered bytes instead of flushing them.
             drop(out.into_parts());
-            // `drop` cannot report an error.
-            let _ = fs::remove_file(&self.temporary);
+            if !self.is_unnamed {
+                // `drop` cannot report an error.
+                let _ = fs::remove_file(&self.temporary);
+            }
         }
     }
+}
+
+/// Creates a file without a name in the directory of `beside`, where the file system supports this; FAT does not.
+#[cfg(target_os = "linux")]
+fn unnamed(beside: &Path) -> Option<File> {
+    use rustix::fs::{CWD, Mode, OFlags, openat};
+    let directory = beside.parent().filter(|path| !path.as_os_str().is_empty());
+    let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
+    let directory = directory.unwrap_or(Path::new("."));
+    let file = openat(CWD, directory, flags, Mode::from_raw_mode(0o666));
+    file.ok().map(File::from)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn unnamed(_: &Path) -> Option<File> {
+    None
+}
+
+/// Names a file that [`unnamed`] created.
+#[cfg(target_os = "linux")]
+fn give_name(file: &File, name: &Path) -> io::Result<()> {
+    use rustix::fs::{AtFlags, CWD, linkat};
+    use std::os::fd::AsRawFd;
+    let open = format!("/proc/self/fd/{}", file.as_raw_fd());
+    Ok(linkat(
+        CWD,
+        open.as_str(),
+        CWD,
+        name,
+        AtFlags::SYMLINK_FOLLOW,
+    )?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn give_name(_: &File, _: &Path) -> io::Result<()> {
+    Err(ErrorKind::Unsupported.into())
 }
 
 /// Renames atomically without replacing, where the operating system supports this. On FAT, which has no hard

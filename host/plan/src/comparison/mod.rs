@@ -197,12 +197,14 @@ impl StallTail {
         greatest_us.truncate(PEAKS_MAX);
         let tail = Tail::of_greatest(&greatest_us);
         let (threshold_us, exceedances, shape, scale_us) = tail.figures()?;
+        // More writes have no lower maximum, even if the fit's upper end lies below the measured one.
+        let measured_us = greatest_us.first().copied().unwrap_or(0.0);
         Some(StallTail {
             threshold_us,
             exceedances: exceedances as u64,
             shape,
             scale_us,
-            in_ten_times_as_many_us: tail.exceeded(0.1)?,
+            in_ten_times_as_many_us: tail.exceeded(0.1)?.max(measured_us),
         })
     }
 }

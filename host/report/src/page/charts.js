@@ -2,10 +2,13 @@
 
 const sentence = (text) => ({ text });
 
+const NO_ORDER = "A histogram does not contain the order of the writes.";
+
 // 2. Fraction of writes with at least a given latency.
 function distribution(run, words) {
   const curve = (run.ccdf || []).filter(([t, share]) => t > 0 && share > 0);
-  if (curve.length === 0) return sentence("The trace contains no distribution.");
+  if (run.summary.input === "histogram") return sentence("The table lists the percentiles of this histogram.");
+  if (curve.length === 0) return sentence("No latency is above 0.");
   const total = run.points?.total || run.summary.writes || 1;
   const least = Math.min(curve.at(-1)[1], 1 / total);
   const xRange = logRange(curve[0][0], curve.at(-1)[0]);
@@ -183,6 +186,7 @@ function drawMarks(ctx, area, ink, x, marks) {
 // 4. Buffer fill level while the trace is replayed at a constant rate.
 function backlog(run) {
   const b = run.backlog;
+  if (run.summary.input === "histogram") return sentence(NO_ORDER);
   if (!b || !b.t_us?.length) return sentence("No backlog: the buffer is too small to sustain any rate.");
   const [ts, waiting] = [b.t_us, b.bytes];
   const most = waiting.reduce((a, v) => Math.max(a, v), 0);

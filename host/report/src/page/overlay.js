@@ -17,13 +17,15 @@ function stepsOf(curve, x, y, area) {
 }
 
 function overlay(runs, names) {
-  const sides = runs.map((run, i) => ({
+  const all = runs.map((run, i) => ({
     name: names[i],
     curve: (run.ccdf || []).filter(([t, share]) => t > 0 && share > 0),
     ink: SIDE_INKS[i % SIDE_INKS.length],
     dash: SIDE_DASHES[Math.floor(i / SIDE_INKS.length) % SIDE_DASHES.length],
   }));
-  if (sides.some((side) => side.curve.length === 0)) return sentence("A trace contains no distribution.");
+  const sides = all.filter((side) => side.curve.length > 0);
+  const omitted = all.filter((side) => side.curve.length === 0).map((side) => side.name);
+  if (sides.length === 0) return sentence("No card has a latency above 0.");
   const xRange = logRange(
     Math.min(...sides.map((side) => side.curve[0][0])),
     Math.max(...sides.map((side) => side.curve.at(-1)[0])),
@@ -64,7 +66,9 @@ function overlay(runs, names) {
     return { x: px, y: first > 0 ? y(first) : area.bottom, lines: [`of the writes take at least ${time(t)}`, ...lines] };
   };
 
-  const text = `${names.join(", ")}: the lower the curve, the faster the card.`;
+  const missing = omitted.length ? ` Without a latency above 0: ${omitted.join(", ")}.` : "";
+  const drawn = sides.map((side) => side.name).join(", ");
+  const text = `${drawn}: the lower the curve, the faster the card.${missing}`;
   return { plot: new Plot({ label: `Comparison of latencies. ${text}`, draw, probe }), text };
 }
 

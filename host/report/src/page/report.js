@@ -181,6 +181,7 @@ function slowOnes(run, threshold) {
 
 function timelineFigure(run, words) {
   const part = attempt(() => {
+    if (run.summary.input === "histogram") return sentence(NO_ORDER);
     if (!run.points) throw new Error("the data contain no points");
     const timeline = new Timeline(run, words);
     const { group, stalls } = timeline.series;

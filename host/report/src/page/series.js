@@ -3,7 +3,8 @@
 
 const STEPS_PER_OCTAVE = 1024;
 
-const timeOf = (q) => 2 ** (q / STEPS_PER_OCTAVE) / 1000; // in µs
+// In µs. The code 0 stands for 0 and for 1 ns, and no clock resolves 1 ns.
+const timeOf = (q) => (q === 0 ? 0 : 2 ** (q / STEPS_PER_OCTAVE) / 1000);
 const codeOf = (us) => STEPS_PER_OCTAVE * Math.log2(Math.max(us * 1000, 1));
 
 function decodeBase64(text) {

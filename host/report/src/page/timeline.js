@@ -39,7 +39,7 @@ class Timeline {
 
   timeRange(summary) {
     const top = this.series.levels.at(-1);
-    const hi = timeOf(top.max[0]);
+    const hi = timeOf(top.max[0]) || 0.001;
     // A single step of 0 must not press the rest into a corner of the scale.
     const median = summary.latency_us?.median ?? summary.cadence?.median_step_us;
     const floor = isNumber(median) && median > 0 ? median / 1000 : 0;
@@ -258,7 +258,7 @@ class Timeline {
     let best = null;
     let least = 40 ** 2;
     const consider = (x, code, i) => {
-      const far = (this.x(x) - px) ** 2 + (this.y(timeOf(code)) - py) ** 2;
+      const far = (this.x(x) - px) ** 2 + (Math.min(this.area.bottom, this.y(timeOf(code))) - py) ** 2;
       if (far < least) [least, best] = [far, { x, code, i }];
     };
     const to = Math.min(series.length, series.indexAt(span[1]) + 1);

@@ -160,11 +160,12 @@ impl<C: ChunkReader + 'static> Table<C> {
 
 impl<C: ChunkReader + 'static> Read for Table<C> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.taken == self.text.len() && self.fault.is_none() {
-            if let Err(fault) = self.convert() {
-                self.text.clear();
-                self.fault = Some(fault);
-            }
+        if self.taken == self.text.len()
+            && self.fault.is_none()
+            && let Err(fault) = self.convert()
+        {
+            self.text.clear();
+            self.fault = Some(fault);
         }
         if self.fault.is_some() {
             return Err(io::Error::other("the Parquet file is damaged"));

@@ -89,9 +89,7 @@ pub(super) fn table(head: &[u8]) -> Option<Problem> {
             column: shown(rate),
         });
     }
-    if numeric().next().is_none() {
-        return None;
-    }
+    numeric().next()?;
     let mut shown = columns
         .iter()
         .map(|column| format!("{} ({})", column.name, column.first));
