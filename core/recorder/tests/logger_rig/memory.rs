@@ -19,6 +19,8 @@ pub struct Faults {
     pub refuses_streams: Option<Range<u64>>,
     /// The first write that begins at or after this time takes this much longer, both in us.
     pub write_stall: Option<(u64, u64)>,
+    /// The first write of the file system that begins at or after this time takes this much longer, both in us.
+    pub step_stall: Option<(u64, u64)>,
     /// The first read that begins at or after this time takes this much longer, both in us.
     pub read_stall: Option<(u64, u64)>,
     /// Each write in this time range takes this much longer, in us.
@@ -169,9 +171,11 @@ impl BlockDevice for Memory<'_, '_> {
 
     async fn begin(&mut self, start: u32, hint: u32) -> Result<(), WriteError<Refused>> {
         assert!(self.next.is_none(), "a write is already open");
-        self.pass(self.costs.begin_us)
-            .await
-            .map_err(Self::refused)?;
+        let mut us = self.costs.begin_us;
+        if hint <= SLICE_BLOCKS {
+            us += stall_us(&mut self.faults.step_stall, self.world.now_us.get());
+        }
+        self.pass(us).await.map_err(Self::refused)?;
         if hint > SLICE_BLOCKS && self.is_in(&self.faults.refuses_streams) {
             self.has_failed = true;
             return Err(Self::refused(Refused::Failed));

@@ -18,5 +18,6 @@ mod promise;
 mod rolling;
 mod sessions;
 mod several_streams;
+mod stalls;
 mod stopping;
 mod window;
