@@ -12,6 +12,7 @@ mod bad_input;
 mod failing_card;
 mod flush;
 mod full_card;
+mod gaps;
 mod numbers;
 mod old_version;
 mod promise;
