@@ -105,7 +105,9 @@ impl Volume<'_> {
 }
 
 /// Operations on [`mounted`]'s card.
-const OPERATIONS: [(&str, fn(&mut Rig) -> Result<(), Error>); 5] = [
+type Operation = fn(&mut Rig) -> Result<(), Error>;
+
+const OPERATIONS: [(&str, Operation); 5] = [
     ("reserve", |rig| {
         let request = Request {
             blocks: 600,

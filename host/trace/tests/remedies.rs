@@ -375,6 +375,41 @@ fn doubts_are_noted() {
         let notes = trace_of("a.csv", &text).about.notes;
         assert!(notes.iter().any(|found| found.contains(note)), "{notes:?}");
     }
+    for (text, note) in [
+        (
+            format!(
+                "n,latency_us\n{}",
+                rows(|n, _, us| format!("{},{us}\n", n * 7 % 40))
+            ),
+            "fall, so the rows are not in the order",
+        ),
+        (
+            format!(
+                "n,latency_us\n{}",
+                rows(|n, _, us| format!("{},{us}\n", n + n / 9))
+            ),
+            "leave gaps, so rows seem to be missing",
+        ),
+        (
+            format!(
+                "t_us,latency_us\n{}",
+                rows(|_, at, us| format!("{at},{us}\n{at},{us}\n"))
+            ),
+            "40 rows have the time and the latency of the row before",
+        ),
+        (
+            format!(
+                "latency_us\n{}",
+                rows(|_, _, us| format!("{}\n", us.min(65_535)))
+            ),
+            "2 latencies are 65535, the largest number of 16 bits",
+        ),
+    ] {
+        let notes = trace_of("a.csv", &text).about.notes;
+        assert!(notes.iter().any(|found| found.contains(note)), "{notes:?}");
+    }
+    let usual = format!("n,latency_us\n{}", rows(|n, _, us| format!("{n},{us}\n")));
+    assert_eq!(trace_of("a.csv", &usual).about.notes.len(), 1);
     let slat = read_from(
         "a_slat.1.log",
         "0, 5000, 1, 512, 0\n".as_bytes(),

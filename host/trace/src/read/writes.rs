@@ -44,7 +44,13 @@ pub(super) fn read<R: Read>(
         .notes
         .extend(lengths::note(&header, lines.in_memory(), options));
     about.notes.extend(notes_of_columns(&header));
-    about.notes.extend(shape::note(&header, lines.in_memory()));
+    let head = lines.in_memory();
+    about.notes.extend(shape::note(&header, head));
+    about.notes.extend(shape::note_on_numbers(&header, head));
+    about.notes.extend(shape::note_on_repeats(&header, head));
+    about
+        .notes
+        .extend(shape::note_on_full_counter(&header, head));
     let mut operations = header.operations(0, b"");
     if header.is_named
         && let Some(names) = lines.next_row_but(is_note)?

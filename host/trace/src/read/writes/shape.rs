@@ -4,6 +4,7 @@ use super::header::Header;
 use super::scales::sample;
 use crate::read::error::shown;
 use crate::read::number::whole;
+use crate::read::role::{is_about_bytes, is_counter};
 use std::collections::BTreeSet;
 
 /// A shorter table may look like anything.
@@ -40,4 +41,76 @@ pub(super) fn note(header: &Header, head: &[u8]) -> Option<String> {
          not those of single writes.",
         lengths.name
     ))
+}
+
+/// Returns a note on numbers of rows that fall or leave gaps: rows are out of order, or missing.
+pub(super) fn note_on_numbers(header: &Header, head: &[u8]) -> Option<String> {
+    let own = header.duration.times().index;
+    let is_number = |index: &usize| {
+        let name = &header.names[*index];
+        *index != own && header.is_named && is_counter(name) && !is_about_bytes(name)
+    };
+    let index = (0..header.fields).find(is_number)?;
+    let texts = sample(header, head).map(|row| header.text(row, index));
+    let numbers: Vec<u64> = texts.map_while(|text| whole(text).ok()).collect();
+    if numbers.len() < 2 * ROWS_MIN {
+        return None;
+    }
+    let falls = numbers.windows(2).filter(|pair| pair[1] < pair[0]).count();
+    // A number of a file or a run falls and stays the same for long.
+    let different = numbers.iter().collect::<BTreeSet<_>>().len();
+    let skips = numbers
+        .windows(2)
+        .filter(|pair| pair[1] > pair[0] + 1)
+        .count();
+    let steps = numbers
+        .windows(2)
+        .filter(|pair| pair[1] == pair[0] + 1)
+        .count();
+    let what = if different < numbers.len() {
+        return None;
+    } else if falls > 0 {
+        "fall, so the rows are not in the order of the writes"
+    } else if steps > 0 && skips > 0 {
+        "leave gaps, so rows seem to be missing"
+    } else {
+        return None;
+    };
+    Some(format!(
+        "The numbers in column \"{}\" {what}: stalls, backlog and sustained rates may not hold.",
+        shown(&header.names[index])
+    ))
+}
+
+/// Returns a note on rows that repeat the row before, time included.
+pub(super) fn note_on_repeats(header: &Header, head: &[u8]) -> Option<String> {
+    let time = header.time.as_ref()?;
+    let texts = || {
+        sample(header, head).map(|row| {
+            let own = header.text(row, header.duration.times().index);
+            (header.text(row, time.index), own)
+        })
+    };
+    let repeats = texts().zip(texts().skip(1)).filter(|(a, b)| a == b).count();
+    (repeats >= ROWS_MIN).then(|| {
+        format!(
+            "{repeats} rows have the time and the latency of the row before; if they are the same writes again, leave them \
+             out: uniq FILE | cardiograph analyze -."
+        )
+    })
+}
+
+/// Returns a note on a largest latency that recurs and fills a counter of 16 bits.
+pub(super) fn note_on_full_counter(header: &Header, head: &[u8]) -> Option<String> {
+    const FULL: u64 = u16::MAX as u64;
+    let index = header.duration.times().index;
+    let texts = sample(header, head).map(|row| header.text(row, index));
+    let numbers: Vec<u64> = texts.filter_map(|text| whole(text).ok()).collect();
+    let is_largest = numbers.iter().max() == Some(&FULL);
+    let full = numbers.iter().filter(|number| **number == FULL).count();
+    (is_largest && full > 1).then(|| {
+        format!(
+            "{full} latencies are 65535, the largest number of 16 bits; if the counter stopped there, these writes took longer."
+        )
+    })
 }
