@@ -104,7 +104,7 @@ impl Volume<'_> {
     }
 }
 
-/// Operations on [`mounted`]'s card.
+/// An operation on [`mounted`]'s card.
 type Operation = fn(&mut Rig) -> Result<(), Error>;
 
 const OPERATIONS: [(&str, Operation); 5] = [

@@ -9,7 +9,7 @@ use cardiograph_report::{Report, figures_of};
 use cardiograph_trace::{ReadOptions, TimeUnit, read_from, read_scope, read_with_progress};
 use std::path::{Path, PathBuf};
 
-/// Analyse traces and recordings from any tool.
+/// Analyse traces and recordings, including those of other tools.
 #[derive(clap::Args)]
 #[command(after_help = "\
 The format is detected automatically: Cardiograph's Parquet and CSV, the results of the MagOD2 thesis,
@@ -17,8 +17,7 @@ the CSV of the Qiita article, fio's --write_lat_log, ioping, biosnoop, blkparse,
 table with a column of latencies (latency_us) or of starts and ends, one latency per line, and recordings
 with a time column or as ULog. Histograms (fio's json+, HdrHistogram's .hgrm and
 interval logs, tables of counts) give percentiles only.
-Units and columns that the file does not name are decided by their magnitude, and a note says so; if it
-decides nothing, pass --time-unit.
+A unit that the file does not name is inferred from the magnitude of the values, and a note says so. If that is ambiguous, pass --time-unit.
 
 Examples:
   cardiograph analyze card.parquet --html card.html

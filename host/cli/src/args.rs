@@ -41,11 +41,11 @@ pub fn command() -> clap::Command {
 pub enum Command {
     /// Measure write latencies, stalls and sustained rate of a card
     Bench(bench::Args),
-    /// Analyse traces and recordings from any tool
+    /// Analyse traces and recordings, including those of other tools
     Analyze(analyze::Args),
     /// Tell whether one card is faster than another
     Compare(compare::Args),
-    /// Record samples to a card and verify that none is lost
+    /// Record samples to a card and account for every sample
     Record(record::Record),
     /// Reproduce the experiments of five published studies on simulated cards
     Reproduce(reproduce::Args),

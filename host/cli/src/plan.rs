@@ -161,7 +161,7 @@ fn from_trace(file: &str, args: &Args, logger: &Logger) -> Result<(Plan, bool), 
     let mut progress = Progress::over_file(path);
     let loaded = read_with_progress(path, &options, &mut |bytes| progress.show(bytes));
     progress.clear();
-    let Loaded::Trace(trace) = loaded.map_err(Failure::new)? else {
+    let Loaded::Trace(trace) = loaded.map_err(Failure::of_trace)? else {
         return Err(Failure::new(format!(
             "{file}: contains no individual writes; use a trace of writes, such as one from \
              `cardiograph bench --trace`"

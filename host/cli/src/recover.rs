@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// Repair interrupted recordings.
 #[derive(clap::Args)]
 #[command(after_help = "\
-After a power loss or a kill, unfinished files keep their preallocated size. This command trims them to their
+If the power failed or the program was killed, unfinished files keep their preallocated size. This command trims them to their
 actual length, as the recorder does automatically at its next start. Unmount a device and all of its
 partitions first. If there is nothing to repair, nothing is written.
 

@@ -304,3 +304,32 @@ fn simulated_cards_are_ranked_only_on_request_and_labelled() {
     let table = done(own.path(), &[&args[..], &["--simulated"]].concat());
     assert!(table.contains("card.parquet (simulated)"), "{table}");
 }
+
+#[test]
+fn a_trace_without_a_unit_can_be_converted() {
+    let own = directory();
+    let times: String = (0..300).map(|n| format!("{}\n", 800 + n % 7)).collect();
+    std::fs::write(own.path().join("times.txt"), times).unwrap();
+    let load = ["--rate", "100", "--sample-bytes", "64"];
+    let words = [
+        "add --time-unit ms or --time-unit us to analyze",
+        "with --trace t.parquet, analyze writes",
+    ];
+    refused(
+        own.path(),
+        &[&["plan", "times.txt"], &load[..]].concat(),
+        &words,
+    );
+    done(
+        own.path(),
+        &[
+            "analyze",
+            "times.txt",
+            "--time-unit",
+            "us",
+            "--trace",
+            "t.parquet",
+        ],
+    );
+    done(own.path(), &[&["plan", "t.parquet"], &load[..]].concat());
+}

@@ -12,15 +12,14 @@ use std::time::Duration;
 /// Tell whether one card is faster than another.
 #[derive(clap::Args)]
 #[command(after_help = "\
-Every card is compared with the first. The verdicts are about median and p99 and rest on 95 % intervals. With fewer
-than 10 stalls on a side the verdict is `cannot tell`.
+Every card is compared with the first. Verdicts cover the median and p99, and are based on 95 % confidence intervals. With fewer than 10 stalls in either trace the verdict is `cannot tell`.
 
 Examples:
   cardiograph compare old.parquet new.parquet --html cards.html
   cardiograph compare sim:class10-16g@esp32 sim:team-8g-class10@esp32 --markdown -
   cardiograph compare reference.parquet /media/card --fail-if 'p99 > 20ms'")]
 pub struct Args {
-    /// Traces in any format that `analyze` reads as writes, simulated cards as sim:CARD@BOARD, or directories; cards are measured as `bench` does
+    /// Traces of writes, in any format that `analyze` reads, simulated cards as sim:CARD@BOARD, or directories; cards are measured as `bench` does
     #[arg(value_name = "FILE|CARD", num_args = 2..=26, required = true)]
     pub sides: Vec<String>,
 

@@ -25,8 +25,7 @@ use url::Url;
 /// List and download files of a Cardiograph server.
 #[derive(clap::Args)]
 #[command(after_help = "\
-A download goes to a file whose name ends with .part until it is complete. After an interruption, the same command
-continues it, also if the file has grown meanwhile. A lost connection is continued automatically.
+A download goes to a file whose name ends with .part until it is complete. After an interruption, the same command continues it, even if the file has grown in the meantime. A lost connection is continued automatically.
 
 Examples:
   cardiograph get 192.168.4.1                                    list the files of a logger

@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Record samples to a card and verify that none is lost.
+/// Record samples to a card and account for every sample.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Samples arrive at a fixed rate, even while the card is busy, and wait in a buffer until they are
@@ -20,7 +20,7 @@ Examples:
   cardiograph record /media/card --rate 200 --for 1h           a directory of this computer
   cardiograph record --compare --buffer 16KiB                  compare four ways to record
   cardiograph record sim:kingston-8g@esp32 --streams 4 --rate 200 --json figures.json
-  cardiograph record --samples recording.csv                   replay a recording at its own times
+  cardiograph record --samples recording.csv                   replay a recording with its original timing
   my-sensor | cardiograph record --samples - --rate 100        record lines of another program
   cardiograph record /media/card --for 1h --serve 0.0.0.0:8080 other computers can read the files meanwhile")]
 pub struct Record {
@@ -85,7 +85,7 @@ pub struct Record {
     #[arg(long, value_enum, default_value = "stop")]
     pub when_full: WhenFullArg,
 
-    /// Samples to record: lines of standard input (-), or a recording with a time column, replayed at its times
+    /// Samples to record: lines of standard input (-), or a recording with a time column, replayed with its original timing
     /// [default: generated samples]
     #[arg(long, value_name = "-|FILE")]
     pub samples: Option<PathBuf>,

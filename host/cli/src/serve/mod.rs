@@ -17,7 +17,7 @@ use std::path::Path;
 Browsers, curl and `cardiograph get` can list, download, upload, rename and remove files, and download all files of a
 session or a day at once. Names that begin with a dot, system files, unfinished recordings and links are not served. Ctrl-C ends the server.
 The address is that of this computer only unless --listen says otherwise; other computers can then read, and write
-only with --write or --auth. The connection is not encrypted: use it in networks that you trust.
+only with --write or --auth. The connection is not encrypted: use it on networks that you trust.
 A card or a card image is served without mounting it, and is not written to at all without --write or --auth.
 
 Examples:
@@ -31,7 +31,7 @@ pub struct Serve {
     #[arg(value_name = "DIR|DEVICE|IMAGE")]
     pub target: String,
 
-    /// Address to listen at, as IP address and port; port 0 selects a free one
+    /// Address to listen on (IP address and port); port 0 selects a free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
     pub listen: String,
 
