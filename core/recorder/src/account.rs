@@ -119,13 +119,12 @@ impl Account {
         self.durable = self.pushed;
     }
 
-    /// Begins a file; all blocks of its predecessor have been pushed. The pending gap goes to the new file.
+    /// Begins a file, which receives the pending gap. Requires that all blocks of its predecessor have been pushed.
     pub(crate) fn begin_file(&mut self) {
         self.file = self.encoded;
     }
 
-    /// Gives up everything in blocks that is not durable: it joins the pending gap. Returns the pending gap
-    /// if it grew.
+    /// Moves all samples in blocks that are not durable to the pending gap. Returns the pending gap if it grew.
     pub(crate) fn lose_blocks(&mut self, now_us: u64, cause: Cause) -> Option<Gap> {
         let pending = self.gap;
         let blocks = Gap {

@@ -306,7 +306,7 @@ impl<'a> ReadDesk<'a> {
         self.next_unfinished(0, is_wanted).map(|(_, file)| file)
     }
 
-    /// Returns the first such recording whose slot is not below `slot`, and its slot.
+    /// Returns the first recording in progress at or after `slot` that satisfies the condition, and its slot.
     pub(crate) fn next_unfinished(
         &self,
         slot: u8,

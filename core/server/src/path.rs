@@ -8,7 +8,7 @@ use crate::storage::PATH_BYTES_MAX;
 /// A path that is safe to pass to a storage.
 pub type Path = heapless::String<PATH_BYTES_MAX>;
 
-/// Decodes and checks a path. Removes a slash at its end.
+/// Decodes and checks a path. Removes a trailing slash.
 ///
 /// # Errors
 /// 400 for a path that is not plain, 403 for hidden names.

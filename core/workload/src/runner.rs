@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A run that is stopped reads back what it has written until then, unless the observer stops this too. The run removes
-//! every file and folder it created, also after a stop or an error, and never touches files that existed before.
+//! every file and folder it created, even after a stop or an error, and never touches files that existed before.
 
 mod files;
 mod payload;

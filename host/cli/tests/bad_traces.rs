@@ -59,7 +59,7 @@ fn text_that_is_not_a_trace() {
             b"",
             &["no operations", "record the trace again"],
         ),
-        ("empty", b"", b"", &["empty", "record it again"]),
+        ("empty", b"", b"", &["empty", "record again"]),
         (
             "2-to-63",
             row,

@@ -461,7 +461,7 @@ fn every_board_is_deterministic_for_a_seed() {
     }
 }
 
-/// Writes until the log blocks are full and garbage collection stalls the card for more than 1 s.
+/// Writes until garbage collection stalls the card for at least 1 s, then verifies the data. Returns the longest latency.
 struct UntilStall;
 
 impl Step for UntilStall {

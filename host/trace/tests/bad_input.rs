@@ -28,8 +28,8 @@ const MAGOD2: &str = "Test information:\nBytes per line,100\nLines per file,2\n\
 
 /// Contents of a file, and the expected message after the file name `run7.csv`.
 const CASES: &[(&str, &str)] = &[
-    ("", ": the file is empty; record it again"),
-    (" \n\n", ": the file is empty; record it again"),
+    ("", ": the file is empty; measure or record again"),
+    (" \n\n", ": the file is empty; measure or record again"),
     (
         "index,start_us,end_us\n",
         ": contains no operations; record the trace again",

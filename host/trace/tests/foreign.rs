@@ -286,7 +286,7 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     (
         "running_total.csv",
-        "every \"latency_us\" is above the one before",
+        "every \"latency_us\" is greater than the previous one",
     ),
     (
         "ticks.csv",

@@ -93,7 +93,7 @@ fn exponents_signs_and_lines_above_the_header() {
 #[test]
 fn every_malformed_scope_file_has_its_message() {
     let cases = [
-        ("", ": the file is empty; record it again"),
+        ("", ": the file is empty; measure or record again"),
         (
             "write,0,0,512,0,272000\n",
             ": contains no rows of time, V1 and V2; export the time and both channels of the scope \

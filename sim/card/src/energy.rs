@@ -124,7 +124,7 @@ impl Meter {
         energy
     }
 
-    /// Adds the last busy time to the total.
+    /// Adds the energy up to the end of the last busy period to the total.
     fn book_busy(&mut self) {
         let end_ns = self.busy_from_ns.saturating_add(self.busy_ns);
         self.consumed = self.energy_until(end_ns);
@@ -133,7 +133,7 @@ impl Meter {
     }
 }
 
-/// Returns the energy in pJ of a power in uW over a time in ns.
+/// Converts a power in uW over a time in ns to pJ.
 fn pj(ns: u64, uw: u64) -> u64 {
     let pj = u128::from(ns) * u128::from(uw) / UW_NS_PER_PJ;
     pj.try_into().unwrap_or(u64::MAX)

@@ -55,8 +55,7 @@ pub enum Error<Card> {
     TooManyUnfinished,
     /// There is no unfinished file in this slot.
     NoSuchFile(u8),
-    /// The file is shorter than the length at which to close it, or the shortest useful length exceeds the
-    /// FAT limit.
+    /// A length is more than the file's blocks hold, or reaches the FAT limit of 4 GiB.
     TooLong,
     /// Prefix, extension or session contain invalid characters, or the number is too high.
     BadName,

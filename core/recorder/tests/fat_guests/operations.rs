@@ -327,7 +327,7 @@ fn finished_recordings_may_be_removed_and_renamed() {
         judge(rig, image);
         let listed: Vec<_> = rig.list(0).iter().map(|it| it.record.id).collect();
         assert_eq!(listed, [ids[0], ids[5]]);
-        // The numbers continue, also after a mount.
+        // The numbers continue, even after a mount.
         assert_eq!(rig.next(REQUEST).number, 7);
         rig.remount();
         assert_eq!(rig.next(REQUEST).number, 7);

@@ -35,7 +35,8 @@ pub struct Partial {
 }
 
 impl Partial {
-    /// Opens or creates the partial file. Bytes of an earlier download from another address are discarded.
+    /// Opens or creates the partial file. Keeps the bytes of an earlier download only if it came from the same address and
+    /// its entity tag is known.
     pub fn open(output: &Path, url: &str) -> Result<Partial, Failure> {
         let part = temporary(output);
         let tag_file = with_suffix(&part, ".tag");

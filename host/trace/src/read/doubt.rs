@@ -82,7 +82,7 @@ pub(super) struct Rise {
 /// Meaning of the order of the latencies in a column.
 pub(super) enum Order {
     Usual,
-    /// Every row is above the one before.
+    /// Every row is greater than the previous one.
     Rising,
     /// No row is below the one before, or none is above it.
     Sorted,
@@ -90,7 +90,7 @@ pub(super) enum Order {
     Total,
     /// The last row is the mean of all others.
     Mean,
-    /// Every row of a short table is above the one before.
+    /// Every row of a short table is greater than the previous one.
     Short,
 }
 
@@ -143,7 +143,7 @@ impl Order {
                  do not hold."
             }
             Order::Short => {
-                "Every latency is above the one before, as in running totals and tables of results; if they are that, \
+                "Every latency is greater than the previous one, as in running totals and tables of results; if they are that, \
                  the figures are not those of single writes."
             }
             Order::Mean => {

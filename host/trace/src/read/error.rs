@@ -157,7 +157,7 @@ pub(super) enum Problem {
         may_be_latency: bool,
         sort: String,
     },
-    /// A write that starts before the one above it has ended.
+    /// A write that starts before the previous one has ended.
     Overlap {
         start: String,
         end: String,

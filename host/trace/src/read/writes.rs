@@ -222,7 +222,7 @@ impl Reader {
         })
     }
 
-    /// Returns the error for a write that starts before the one above it has ended.
+    /// Returns the error for a write that starts before the previous one has ended.
     fn overlap(&self, start_ns: u64, line: &Line<'_>) -> Fault {
         let header = &self.header;
         let (end, rows) = (header.duration.times(), header.rows_above());

@@ -22,7 +22,7 @@ impl fmt::Display for Problem {
                 )
             }
             Problem::Directory => write!(f, "is a directory; name the files in it"),
-            Problem::Empty => write!(f, "the file is empty; record it again"),
+            Problem::Empty => write!(f, "the file is empty; measure or record again"),
             Problem::NoRows => write!(f, "contains no operations; record the trace again"),
             Problem::OneSample => write!(
                 f,
@@ -139,7 +139,7 @@ impl fmt::Display for Problem {
             ),
             Problem::Rising { column, difference } => write!(
                 f,
-                "every \"{column}\" is above the one before, as in running totals and histograms; for running totals, \
+                "every \"{column}\" is greater than the previous one, as in running totals and histograms; for running totals, \
                  run {difference}, and for a histogram, name its column of counts \"count\""
             ),
             Problem::RisingCounts { column, difference } => write!(
@@ -148,13 +148,13 @@ impl fmt::Display for Problem {
             ),
             Problem::RisingList { difference } => write!(
                 f,
-                "every number is above the one before; if these are times of samples, add --time-column 1, and if they \
+                "every number is greater than the previous one; if these are times of samples, add --time-column 1, and if they \
                  are running totals, run {difference}"
             ),
             Problem::ForeignUnit { column, convert } => write!(
                 f,
                 "the unit of the column \"{column}\" has no known length in seconds; if it is 1 ms, 1 us or 1 ns, add \
-                 --time-unit ms, us or ns to analyze, and if 48 of it are 1 us, run {convert} --time-unit us"
+                 --time-unit ms, us or ns to analyze, and if, for example, 48 of it are 1 us, run {convert} --time-unit us"
             ),
             Problem::UnknownOperations {
                 column,
@@ -193,7 +193,7 @@ impl fmt::Display for Problem {
             }
             Problem::Overlap { start, end, difference } => write!(
                 f,
-                "the write starts at {start} ns, before the one above it has ended ({end} ns); measure with one write at a \
+                "the write starts at {start} ns, before the previous one has ended ({end} ns); measure with one write at a \
                  time, or pass the durations alone, whose sum is then longer than the run: {difference}"
             ),
             Problem::NotAboveZero { column, text } => write!(
@@ -342,7 +342,7 @@ impl fmt::Display for Problem {
                 options,
             } => write!(
                 f,
-                "{what} have no unit, and their magnitude does not decide it: {readings}; add \
+                "{what} have no unit, and more than one is plausible: {readings}; add \
                  {options} to analyze, or name the unit in a header (such as latency_us or time_ms)"
             ),
             Problem::UnitNamed { names } => write!(

@@ -189,7 +189,7 @@ impl Rows {
     }
 
     /// Returns how often the value after a pause in the timestamps is far above the median, and how often far
-    /// below. A latency is high where time passed, and a bandwidth low.
+    /// below. After a long pause, a latency is high and a bandwidth low.
     fn votes(&self) -> (usize, usize) {
         const PAUSE_MS: u64 = 3;
         let mean_ms = self.elapsed_ns / 1e6 / self.rows.len() as f64;

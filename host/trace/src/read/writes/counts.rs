@@ -96,7 +96,7 @@ impl Header {
         counts.len() >= BINS_MIN && counts.first() < counts.last() && rises && self.bins_rise(head)
     }
 
-    /// Returns true if each latency is above the one before, as the bins of a histogram are.
+    /// Returns true if each latency is greater than the previous one, as the bins of a histogram are.
     fn bins_rise(&self, head: &[u8]) -> bool {
         let numbers = scales::column(self, head, self.duration.times());
         numbers.values().windows(2).all(|pair| pair[0] < pair[1])
