@@ -408,6 +408,15 @@ fn doubts_are_noted() {
         let notes = trace_of("a.csv", &text).about.notes;
         assert!(notes.iter().any(|found| found.contains(note)), "{notes:?}");
     }
+    for header in ["time_s,duration_s,v", "time_s,response_time_ms,url"] {
+        let text = format!(
+            "{header}\n{}",
+            rows(|n, _, us| format!("{n},{:.6},x{n}\n", us as f64 / 1e6))
+        );
+        let notes = trace_of("a.csv", &text).about.notes;
+        let note = "is read as the latency of writes; if it is something else";
+        assert!(notes.iter().any(|found| found.contains(note)), "{notes:?}");
+    }
     let usual = format!("n,latency_us\n{}", rows(|n, _, us| format!("{n},{us}\n")));
     assert_eq!(trace_of("a.csv", &usual).about.notes.len(), 1);
     let slat = read_from(

@@ -192,6 +192,17 @@ pub(super) fn is_doubtful(cell: &[u8]) -> bool {
     !words.iter().map(String::as_str).all(|word| is_known(&word))
 }
 
+/// Returns true for the name of a duration that does not say what it is the duration of.
+pub(super) fn is_of_any_event(cell: &[u8]) -> bool {
+    const WORDS: &[&str] = &[
+        "duration", "dur", "took", "dauer", "response", "time", "taken",
+    ];
+    let words = words_of(cell);
+    words
+        .iter()
+        .all(|word| WORDS.contains(&word.as_str()) || unit_named(word).is_some())
+}
+
 /// Returns true for the name of a column that has a duration or a rate of writes, but is not named as a latency.
 pub(super) fn is_about_writes(cell: &[u8]) -> bool {
     const WORDS: &[&str] = &[

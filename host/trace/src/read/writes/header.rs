@@ -7,8 +7,8 @@ use crate::read::error::{Fault, Problem, shown};
 use crate::read::operation::{Named, operation_named};
 use crate::read::order::{self, Clock};
 use crate::read::role::{
-    Role, byte_unit_in, has_foreign_unit, is_about_bytes, is_doubtful, is_of_percentiles,
-    is_of_reads, is_rate, recurring, role,
+    Role, byte_unit_in, has_foreign_unit, is_about_bytes, is_counter, is_doubtful, is_of_any_event,
+    is_of_percentiles, is_of_reads, is_rate, recurring, role,
 };
 use crate::read::scale::Scale;
 use crate::read::{ReadOptions, columns::Unit};
@@ -160,6 +160,14 @@ impl Header {
         let count = find(Role::Count).map(|index| (index, true));
         let is_named = !is_number(texts[own]) && Scale::of(texts[own]).is_none();
         let by_user = options.latency_column.is_some();
+        // A duration next to a measured value or a text may be that of any event.
+        let is_foreign = |index: usize| {
+            roles[index] == Role::Other
+                && Some(index) != time
+                && !is_counter(texts[index])
+                && !is_about_bytes(texts[index])
+        };
+        let is_of_something = is_of_any_event(texts[own]) && (0..texts.len()).any(is_foreign);
         Ok(Some(Header {
             separator,
             is_named,
@@ -169,7 +177,7 @@ impl Header {
                 false => OperationKind::Write,
             },
             others: others.iter().map(|index| shown(texts[*index])).collect(),
-            is_doubtful: is_latency && !by_user && is_doubtful(texts[own]),
+            is_doubtful: is_latency && !by_user && (is_doubtful(texts[own]) || is_of_something),
             is_time_of_end: is_latency && time.is_some() && time == end,
             time: time.filter(|index| *index != own).map(times),
             bytes: roles.iter().enumerate().find_map(lengths),
