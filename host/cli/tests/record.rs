@@ -105,7 +105,7 @@ fn gaps_contain_all_lost_samples_and_do_not_overlap() {
     assert_eq!(counted, lost);
     let table = run(own.path(), &args).stdout;
     assert!(
-        table.contains("Verified: every sample read back; the gaps account for the "),
+        table.contains("Verified: every written sample read back; the gaps account for the "),
         "{table}"
     );
     assert!(table.contains("\n    and                    "), "{table}");
@@ -325,7 +325,7 @@ fn unusable_options_are_rejected() {
         ),
         (
             &["--samples", &trace, "--rate", "20"],
-            &["--rate cannot be combined with --samples"],
+            &["--rate cannot be combined with a recording, which has its own times; remove --rate"],
         ),
         (
             &["--streams", "2", "--compare"],

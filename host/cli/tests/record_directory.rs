@@ -152,7 +152,7 @@ fn a_full_directory_ends_the_recording() {
     assert!((2_000..4_096).contains(&number(&figures, "samples_written")));
     assert_eq!(figures["verified"], true);
     assert!(
-        table.contains("Verified: every sample read back; the gaps account for the "),
+        table.contains("Verified: every written sample read back; the gaps account for the "),
         "{table}"
     );
     assert!(table.contains("the storage device is full"), "{table}");

@@ -109,15 +109,15 @@ fn only_with_stream(args: &Record) -> Result<(), Failure> {
         ));
     }
     let is_file = !is_standard_output(samples);
-    for (is_given, option) in [
-        (args.sample_bytes.is_some(), "--sample-bytes"),
-        (is_file && args.rate.is_some(), "--rate"),
-    ] {
-        if is_given {
-            return Err(Failure::new(format!(
-                "{option} cannot be combined with --samples; remove one"
-            )));
-        }
+    if args.sample_bytes.is_some() {
+        return Err(Failure::new(
+            "--sample-bytes cannot be combined with --samples; remove one",
+        ));
+    }
+    if is_file && args.rate.is_some() {
+        return Err(Failure::new(
+            "--rate cannot be combined with a recording, which has its own times; remove --rate",
+        ));
     }
     Ok(())
 }
@@ -146,7 +146,7 @@ pub fn directory(args: &Record) -> Result<(), Failure> {
     if args.samples.as_deref().is_some_and(is_standard_output) {
         if args.rate.is_some() {
             return refuse(
-                "samples read from standard input (`--samples -`) are recorded as they arrive; remove --rate",
+                "in a directory, samples from standard input (`--samples -`) are recorded as they arrive; remove --rate",
             );
         }
         if args.streams > 1 {

@@ -223,6 +223,7 @@ fn headline(figures: &Figures) -> String {
     }
     let verified = match figures.samples_written {
         0 => "Verified: no samples written",
+        _ if figures.samples_lost > 0 => "Verified: every written sample read back",
         _ => "Verified: every sample read back",
     };
     match figures.samples_lost {
