@@ -62,7 +62,7 @@ pub enum Error<Card> {
     /// A file or folder with this name already exists.
     NameTaken(Name),
     /// The file is already named; this is its name.
-    NamedAlready(FileId),
+    AlreadyNamed(FileId),
     /// Another program changed the directory entry of this unfinished file while the volume was mounted.
     Changed(Name),
     /// There is no file or directory with this path.
@@ -210,7 +210,7 @@ impl<Card: fmt::Display> fmt::Display for Error<Card> {
                 "{} already exists on the card; move it off the card, or use another number",
                 Shown(name)
             ),
-            Error::NamedAlready(id) => {
+            Error::AlreadyNamed(id) => {
                 write!(f, "the file is already named {id}; close it under that name")
             }
             Error::Changed(name) => write!(
@@ -239,7 +239,7 @@ impl<Card: fmt::Display> fmt::Display for Error<Card> {
                 f.write_str("a part of the path is a file, not a directory; correct the path")
             }
             Error::NameInvalid => f.write_str(
-                "a name in the path is empty, too long, ends with a dot or a blank, or contains one of \"*/:<>?\\|; use another name",
+                "a name in the path is empty, too long, ends with a dot or a space, or contains one of \"*/:<>?\\|; use another name",
             ),
             Error::DamagedDirectory => f.write_str(
                 "the directory is damaged; repair the card on a computer",

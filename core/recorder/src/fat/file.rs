@@ -106,7 +106,7 @@ impl FatVolume {
         match file.id() {
             Some(_) if file.kind == Kind::Version0_1 => return Ok(false),
             Some(known) if known == id => return Ok(false),
-            Some(known) => return Err(Error::NamedAlready(known)),
+            Some(known) => return Err(Error::AlreadyNamed(known)),
             None => (),
         }
         let is_good = (id.prefix, id.extension) == (file.prefix, file.extension) && id.is_valid();

@@ -301,7 +301,7 @@ fn invalid_requests_are_refused() {
     rig.name(0, rec(1), "").unwrap();
     assert_eq!(
         rig.name(0, rec(2), "").unwrap_err(),
-        Error::NamedAlready(rec(1))
+        Error::AlreadyNamed(rec(1))
     );
     assert_eq!(rig.disk.writes, after);
     judge(&rig, &image);

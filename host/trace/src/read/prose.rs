@@ -267,8 +267,9 @@ fn escaped(word: &str) -> String {
             _ if letter.is_alphanumeric() || " _=:,;%#@!<>\"-".contains(letter) => {
                 pattern.push(letter)
             }
-            // The expression is between such quotes.
+            // The expression is between such quotes, and is shown in a terminal.
             '\'' => pattern.push('.'),
+            _ if letter.is_control() => pattern.push('.'),
             _ => pattern.extend(['\\', letter]),
         }
     }
