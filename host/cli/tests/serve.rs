@@ -66,8 +66,8 @@ fn bad_arguments_are_refused() {
         (&["serve", "none"][..], "none: "),
         (&["serve", "file"], "file: not a card"),
         (
-            &["serve", "sim:class10-16g"],
-            "sim:class10-16g: a simulated card has no files",
+            &["serve", "sim:class10-16g@esp32-s3-sd4"],
+            "the board has an SD bus",
         ),
         (
             &["serve", ".", "--listen", "nonsense"],

@@ -96,7 +96,7 @@ impl Listener {
             }
         };
         let storage = CardStorage::new(&desk);
-        self.serve_beside(&storage, &NoInstrument, settings, is_stopped, serving)
+        self.serve_with(&storage, &NoInstrument, settings, is_stopped, serving)
     }
 }
 

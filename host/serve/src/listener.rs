@@ -94,17 +94,20 @@ impl Listener {
         settings: &Settings,
         is_stopped: &dyn Fn() -> bool,
     ) -> io::Result<()> {
-        self.serve_beside(storage, instrument, settings, is_stopped, pending())
+        self.serve_with(storage, instrument, settings, is_stopped, pending())
     }
 
-    /// Serves as [`serve`](Listener::serve) does, and runs the task `beside`. If that task ends, fails with its error.
-    pub(crate) fn serve_beside<S: Storage, I: Instrument>(
+    /// Serves as [`serve`](Listener::serve) does, and runs another task in the same thread, whose end is an error.
+    ///
+    /// # Errors
+    /// The error of that task, and errors of the operating system, at the start only.
+    pub fn serve_with<S: Storage, I: Instrument>(
         self,
         storage: &S,
         instrument: &I,
         settings: &Settings,
         is_stopped: &dyn Fn() -> bool,
-        beside: impl Future<Output = io::Error>,
+        task: impl Future<Output = io::Error>,
     ) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
@@ -126,7 +129,7 @@ impl Listener {
             let accepting = pin!(accept(&socket, is_stopped, |stream| async {
                 serve_one(&server, stream).await;
             }));
-            match select(accepting, pin!(beside)).await {
+            match select(accepting, pin!(task)).await {
                 Either::Left(_) => Ok(()),
                 Either::Right((error, _)) => Err(error),
             }

@@ -9,7 +9,7 @@ use cardiograph_recorder::{
 };
 use cardiograph_sim_card::wire::{ChipSelect, Kind, Options, SpiCard, Wire};
 use cardiograph_sim_card::{BLOCK_BYTES, Block, Card, Seed};
-use cardiograph_sim_world::{Clock, Handle, World};
+use cardiograph_sim_world::{Clock, Handle, Stuck, World};
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::atomic::AtomicU8;
@@ -38,6 +38,8 @@ pub struct Device {
     pub config: Config,
     /// Seed of file epochs, to distinguish the recordings of different devices.
     pub entropy: u32,
+    /// The device's date and time.
+    pub date: fn() -> DosTime,
     /// Maximum number of blocks per read by another task.
     pub read_blocks: usize,
     /// Number of buffers for reads by other tasks.
@@ -94,6 +96,12 @@ pub enum Outcome<const N: usize> {
 /// A task that runs concurrently with the recorder, such as reads, session changes or a failing supply.
 pub type BackgroundTask<'b> = Pin<Box<dyn Future<Output = ()> + 'b>>;
 
+/// A device that runs: the recorder, the sampling interrupt and the background task.
+pub type DeviceFuture<'b, const N: usize> = Pin<Box<dyn Future<Output = Ended<N>> + 'b>>;
+
+/// End of a run: the recorder's result, or the reason why it did not start; `None` after a power cut.
+pub type Ended<const N: usize> = Option<Result<[StreamSummary; N], String>>;
+
 impl Device {
     /// Creates a device at time 0.
     ///
@@ -134,6 +142,7 @@ impl Device {
             clock_hz,
             config: Config::default(),
             entropy: 0,
+            date: || DosTime::NO_CLOCK,
             read_blocks: 16,
             read_buffers: 1,
             serves_after_ns: 0,
@@ -165,12 +174,34 @@ impl Device {
     pub fn log<'a, const N: usize>(
         &'a self,
         streams: [StreamSetup<'a>; N],
+        events: impl FnMut(u64, Event),
+        background: impl for<'b> FnOnce(
+            &'b Control,
+            &'b ReadDesk<'b>,
+            Handle,
+        ) -> Option<BackgroundTask<'b>>,
+    ) -> RunResult<N> {
+        self.log_with(streams, events, background, |world, device, _, _| {
+            world.block_on(device)
+        })
+    }
+
+    /// Records as [`log`](Device::log) does, but lets `drive` run the device in its world, for example in real time.
+    pub fn log_with<'a, const N: usize>(
+        &'a self,
+        streams: [StreamSetup<'a>; N],
         mut events: impl FnMut(u64, Event),
         background: impl for<'b> FnOnce(
             &'b Control,
             &'b ReadDesk<'b>,
             Handle,
         ) -> Option<BackgroundTask<'b>>,
+        drive: impl for<'b> FnOnce(
+            &mut World,
+            DeviceFuture<'b, N>,
+            &'b Control,
+            &'b ReadDesk<'b>,
+        ) -> Result<Ended<N>, Stuck>,
     ) -> RunResult<N> {
         let mut world = World::on_clock(self.seed, self.clock.clone());
         let (control, clock) = (Control::new(), self.clock.clone());
@@ -201,7 +232,7 @@ impl Device {
         let now = self.clock.clone();
         let parts = Parts {
             medium: self.driver(&interrupt, world.handle()),
-            volume: FatVolume::new(|| DosTime::NO_CLOCK, self.entropy),
+            volume: FatVolume::new(self.date, self.entropy),
             clock: move || now.now_ns() / 1000,
             delay: Delay {
                 world: world.handle(),
@@ -240,10 +271,11 @@ impl Device {
             }
             result
         };
-        let result = world.block_on(run(recording, background, &interrupt));
-        let outcome = match result {
+        let recording = async { recording.await.map_err(|error| error.to_string()) };
+        let running = Box::pin(run(recording, background, &interrupt));
+        let outcome = match drive(&mut world, running, &control, &desk) {
             Ok(Some(Ok(summaries))) => Outcome::Done(summaries),
-            Ok(Some(Err(error))) => Outcome::Refused(error.to_string()),
+            Ok(Some(Err(error))) => Outcome::Refused(error),
             Ok(None) => Outcome::PowerCut,
             Err(_) if interrupt.is_stopped() => Outcome::PowerCut,
             Err(stuck) => Outcome::Stuck(stuck.to_string()),

@@ -13,6 +13,8 @@ mod device;
 mod interrupt;
 mod samples;
 
-pub use device::{BackgroundTask, Device, Outcome, RunResult, StreamSetup, card_kind};
+pub use device::{
+    BackgroundTask, Device, DeviceFuture, Ended, Outcome, RunResult, StreamSetup, card_kind,
+};
 pub use interrupt::Watch;
 pub use samples::{LINE_BYTES_MIN, Lines, Samples, due_ns, line};

@@ -17,6 +17,8 @@ pub(crate) struct Core {
     pub(crate) seed: Seed,
     pub(crate) tasks: RefCell<Tasks>,
     pub(crate) timers: RefCell<Timers>,
+    /// Time up to which the world is being run.
+    pub(crate) until_ns: Cell<u64>,
     /// True once the world has been dropped; it then accepts no more tasks.
     pub(crate) closed: Cell<bool>,
 }
@@ -36,6 +38,7 @@ impl Handle {
             seed,
             tasks: RefCell::default(),
             timers: RefCell::default(),
+            until_ns: Cell::new(u64::MAX),
             closed: Cell::new(false),
         };
         Handle {
@@ -78,12 +81,13 @@ impl Handle {
         Sleep::new(self.clone(), ns)
     }
 
-    /// If nothing else is due within the next `ns`, advances the clock by `ns` at once and returns true;
-    /// otherwise the caller has to sleep. The effect is that of a sleep, at a lower cost.
+    /// If nothing else is due within the next `ns`, and the world is run for at least as long, advances the clock by
+    /// `ns` at once and returns true; otherwise the caller has to sleep. The effect is that of a sleep, at a lower cost.
     pub fn skip_ns(&self, ns: u64) -> bool {
         let until_ns = self.now_ns().saturating_add(ns);
         let next_ns = self.core.timers.borrow().next_ns();
         let is_free = ns > 0
+            && until_ns <= self.core.until_ns.get()
             && next_ns.is_none_or(|next_ns| next_ns > until_ns)
             && !self.core.tasks.borrow().is_any_ready();
         if is_free {

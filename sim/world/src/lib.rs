@@ -71,4 +71,4 @@ pub use handle::{Handle, TimedOut};
 pub use link::Link;
 pub use seed::{Random, Seed};
 pub use timer::Sleep;
-pub use world::{POLLS_MAX, Stuck, World};
+pub use world::{POLLS_MAX, Run, Stuck, World};

@@ -83,6 +83,7 @@ impl World {
     /// # Errors
     /// [`Stuck::Livelock`].
     pub fn run_until(&mut self, ns: u64) -> Result<(), Stuck> {
+        self.core().until_ns.set(ns);
         while let Some(id) = self.next(ns) {
             self.poll_task(id)?;
         }
@@ -96,6 +97,7 @@ impl World {
     /// # Errors
     /// [`Stuck::Livelock`].
     pub fn run_polls(&mut self, polls: u64) -> Result<u64, Stuck> {
+        self.core().until_ns.set(u64::MAX);
         for done in 0..polls {
             match self.next(u64::MAX) {
                 Some(id) => self.poll_task(id)?,
@@ -113,14 +115,52 @@ impl World {
     pub fn block_on<F: Future>(&mut self, future: F) -> Result<F::Output, Stuck> {
         let mut future = pin!(future);
         let main = Main::new(&self.handle);
-        while let Some(id) = self.next(u64::MAX) {
+        match self.run_main(&main, future.as_mut(), u64::MAX)? {
+            Poll::Ready(output) => Ok(output),
+            Poll::Pending => Err(self.deadlock()),
+        }
+    }
+
+    /// Prepares a future that runs piecewise, with [`World::advance`]. The future may borrow.
+    pub fn start<F: Future>(&self, future: F) -> Run<F> {
+        Run {
+            future: Box::pin(future),
+            main: Main::new(&self.handle),
+        }
+    }
+
+    /// Runs all tasks, and a future, up to and including `ns`, or until the future completes. If nothing is due before,
+    /// the clock then shows `ns`, or later if a task advanced it.
+    ///
+    /// # Errors
+    /// [`Stuck::Livelock`].
+    pub fn advance<F: Future>(
+        &mut self,
+        run: &mut Run<F>,
+        ns: u64,
+    ) -> Result<Poll<F::Output>, Stuck> {
+        let polled = self.run_main(&run.main, run.future.as_mut(), ns)?;
+        if polled.is_pending() {
+            self.core().clock.advance_to_ns(ns);
+        }
+        Ok(polled)
+    }
+
+    fn run_main<F: Future>(
+        &mut self,
+        main: &Main,
+        mut future: Pin<&mut F>,
+        until_ns: u64,
+    ) -> Result<Poll<F::Output>, Stuck> {
+        self.core().until_ns.set(until_ns);
+        while let Some(id) = self.next(until_ns) {
             if id != main.id {
                 self.poll_task(id)?;
             } else if let Poll::Ready(output) = self.poll_main(id, future.as_mut())? {
-                return Ok(output);
+                return Ok(Poll::Ready(output));
             }
         }
-        Err(self.deadlock())
+        Ok(Poll::Pending)
     }
 
     fn core(&self) -> &Core {
@@ -219,7 +259,13 @@ impl Drop for World {
     }
 }
 
-/// The slot of a `block_on` among the tasks; the slot is freed however the `block_on` ends.
+/// A future that runs piecewise in a world.
+pub struct Run<F> {
+    future: Pin<Box<F>>,
+    main: Main,
+}
+
+/// The slot of a main future among the tasks; it is freed when the future is dropped.
 struct Main {
     handle: Handle,
     id: TaskId,

@@ -5,6 +5,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use cardiograph_serve::{Listener, ServedCard, Settings};
 use cardiograph_server::{Instrument, Storage};
+use cardiograph_virtual::VirtualLogger;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// Port if the address has none.
@@ -78,6 +79,16 @@ impl Access {
         is_stopped: &dyn Fn() -> bool,
     ) -> Result<(), Failure> {
         let served = self.listener.serve_card(card, &self.settings, is_stopped);
+        served.map_err(Failure::new)
+    }
+
+    /// Runs a virtual data logger until `is_stopped` returns true.
+    pub fn serve_virtual(
+        self,
+        logger: VirtualLogger,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<(), Failure> {
+        let served = logger.serve(self.listener, &self.settings, is_stopped);
         served.map_err(Failure::new)
     }
 

@@ -6,36 +6,46 @@ pub use access::Access;
 
 use crate::failure::{Failure, print};
 use crate::interrupt::Interrupt;
+use crate::target::simulated_set_up;
 use cardiograph_record::LiveFiles;
 use cardiograph_serve::{DirectoryStorage, ServedCard};
 use cardiograph_server::NoInstrument;
+use cardiograph_sim_card::{Bus, Card, Seed};
+use cardiograph_virtual::VirtualLogger;
 use std::path::Path;
+
+/// Seed of a simulated card.
+const SEED: u64 = 1;
 
 /// Serve the files of a directory or a card over HTTP.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Browsers, curl and `cardiograph get` can list, download, upload, rename and remove files, and download all files of a
 session or a day at once. Names that begin with a dot, system files, unfinished recordings and links are not served. Ctrl-C ends the server.
-The address is that of this computer only unless --listen says otherwise; other computers can then read, and write
-only with --write or --auth. The connection is not encrypted: use it on networks that you trust.
+By default, only this computer can connect, and it can change files. With --listen, other computers can read files, and with --write or
+--auth also change them. The connection is not encrypted: use it on networks that you trust.
 A card or a card image is served without mounting it, and is not written to at all without --write or --auth.
+A simulated card runs in real time in a virtual data logger, which records 860 samples per second and serves them.
+The card and its files are gone when the command ends.
 
 Examples:
   cardiograph serve /media/card                             http://127.0.0.1:8080/
   cardiograph serve /media/card --listen 0.0.0.0:8080       for other computers, read-only
   cardiograph serve /media/card --listen 0.0.0.0:8080 --auth ada:secret
   cardiograph serve card.img                                a card image, or a card such as /dev/sdb
+  cardiograph serve sim:class10-16g@esp32                   a virtual data logger
   cardiograph record /media/card --serve 127.0.0.1:8080     a directory that is being recorded to")]
 pub struct Serve {
-    /// Directory, such as the mount point of a card; or a card that is not mounted, or its image
-    #[arg(value_name = "DIR|DEVICE|IMAGE")]
+    /// Directory, such as the mount point of a card; a card that is not mounted, or its image; or a simulated card as
+    /// sim:CARD@BOARD
+    #[arg(value_name = "DIR|DEVICE|IMAGE|sim:CARD@BOARD")]
     pub target: String,
 
     /// Address to listen on (IP address and port); port 0 selects a free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
     pub listen: String,
 
-    /// Allow other computers to change files; for a card or an image, allow any changes
+    /// Allow other computers to change files; a card or an image can be changed only with this option or --auth
     #[arg(long)]
     pub write: bool,
 
@@ -46,19 +56,17 @@ pub struct Serve {
 
 /// Serves until Ctrl-C.
 pub fn run(args: &Serve) -> Result<(), Failure> {
-    if args.target.starts_with("sim:") {
-        return Err(Failure::new(format!(
-            "{}: a simulated card has no files; use a directory, a card or an image",
-            args.target
-        )));
-    }
+    let virtual_logger = logger(args)?;
     let path = Path::new(&args.target);
     let mut access = Access::new(&args.listen, args.write, args.auth.as_deref())?;
     let interrupt = Interrupt::catch()?;
     let is_stopped = || interrupt.is_raised();
     let announce =
         |access: &Access| print(&format!("Serving {} at {}\n", args.target, access.urls()));
-    if path.is_file() || is_device(path) {
+    if let Some(logger) = virtual_logger {
+        announce(&access)?;
+        access.serve_virtual(logger, &is_stopped)?;
+    } else if path.is_file() || is_device(path) {
         access.protect(args.write);
         let card = ServedCard::open(path, access.is_read_only()).map_err(Failure::new)?;
         announce(&access)?;
@@ -77,6 +85,26 @@ pub fn run(args: &Serve) -> Result<(), Failure> {
         Some(code) => Err(Failure::AlreadyPrinted(code)),
         None => Ok(()),
     }
+}
+
+/// Returns the virtual data logger of a simulated card, or `None` for other targets.
+fn logger(args: &Serve) -> Result<Option<VirtualLogger>, Failure> {
+    let Some((profile, board)) = simulated_set_up(&args.target)? else {
+        return Ok(None);
+    };
+    let Bus::Spi(spi) = board.bus else {
+        return Err(Failure::new(format!(
+            "{}: the board has an SD bus, but the recorder drives cards over SPI; use a board with SPI, such as esp32",
+            args.target
+        )));
+    };
+    let seed = Seed::new(SEED);
+    Ok(Some(VirtualLogger {
+        card: Card::new(&profile, seed),
+        spi,
+        cluster_bytes: board.library.cluster_bytes,
+        seed,
+    }))
 }
 
 fn is_device(path: &Path) -> bool {

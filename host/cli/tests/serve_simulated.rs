@@ -1,0 +1,59 @@
+//! `serve sim:CARD@BOARD`: a virtual data logger in real time.
+
+mod common;
+
+use common::server::Serving;
+use common::{directory, done, results_in};
+use std::fs;
+
+#[test]
+fn a_virtual_logger_records_and_serves_in_real_time() {
+    let own = directory();
+    let serving = Serving::target(own.path(), "sim:class10-16g@esp32-26m", &[]);
+    serving.wait_for_samples(2000);
+    // An upload in several pieces, while the recorder writes.
+    let sent: Vec<u8> = (0..300_000_u32).flat_map(|n| n.to_be_bytes()).collect();
+    fs::write(own.path().join("up.bin"), &sent).unwrap();
+    serving.curl(
+        &["-T", own.path().join("up.bin").to_str().unwrap()],
+        "/up.bin",
+    );
+    assert_eq!(serving.curl(&[], "/up.bin"), sent);
+    let folder = serving.json("/list?dir=/REC00000");
+    let name = folder[0]["name"].as_str().unwrap();
+    let rows = serving.curl(&[], &format!("/REC00000/{name}"));
+    fs::write(own.path().join("recording.csv"), rows).unwrap();
+    let status = serving.json("/status")["recorder"].clone();
+    assert_eq!(status["lost"], 0, "{status}");
+    assert_eq!(status["windows_exceeded"], 0, "{status}");
+    let run = serving.end("-INT");
+    assert_eq!((run.code, &*run.stderr), (Some(130), ""));
+    done(
+        own.path(),
+        &["analyze", "recording.csv", "--json", "f.json"],
+    );
+    let figures = results_in(&own.path().join("f.json"));
+    assert_eq!(figures["cadence"]["missing_samples"], 0, "{figures}");
+    assert!(figures["cadence"]["samples"].as_u64().unwrap() > 800);
+}
+
+#[test]
+fn a_recording_ends_on_request_and_stays_readable() {
+    let own = directory();
+    let serving = Serving::target(own.path(), "sim:class10-16g@esp32-26m", &[]);
+    serving.wait_for_samples(500);
+    let stop = ["-d", "action=stop", "-w", "%{http_code}"];
+    let answer = serving.curl(&stop, "/record");
+    assert!(
+        answer.ends_with(b"200") || answer.ends_with(b"204"),
+        "{answer:?}"
+    );
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while serving.json("/status")["recorder"]["recording"] != false {
+        assert!(std::time::Instant::now() < until);
+    }
+    let folder = serving.json("/list?dir=/REC00000");
+    assert_eq!(folder.as_array().unwrap().len(), 1, "{folder}");
+    assert!(folder[0]["size"].as_u64().unwrap() > 1000, "{folder}");
+    assert_eq!(serving.end("-TERM").code, Some(143));
+}

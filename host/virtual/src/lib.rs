@@ -1,0 +1,123 @@
+//! A virtual data logger: a simulated card and board that record in real time, and serve their files over real sockets.
+//!
+//! ```text
+//!   clients ── TCP ──> Listener ──> cardiograph-server ──> ReadDesk ──> recorder ──> FAT ──> driver ──> simulated card
+//!                         │                                                │
+//!                         └── runs ──> Pace ── World: virtual time <───────┘
+//! ```
+//!
+//! Recorder, file system, driver and server are those of a device. [`Pace`](pace) lets virtual time follow the clock of
+//! this computer; on a slow computer, it falls behind.
+
+mod magnetometer;
+mod pace;
+
+use cardiograph_record::dos_time_now;
+use cardiograph_recorder::{NewestMemory, StreamConfig, Window};
+use cardiograph_serve::{Listener, Settings};
+use cardiograph_server::{Actions, CardRecorder, CardStorage, LiveStream};
+use cardiograph_sim_card::{Card, Seed, Spi};
+use cardiograph_sim_device::{Device, Outcome, StreamSetup};
+use magnetometer::Magnetometer;
+use pace::Pace;
+use std::io;
+
+/// Capacity of the ring buffer, in bytes.
+const RING_BYTES: usize = 64 << 10;
+/// Blocks of a read buffer, and number of these buffers.
+const READ_BLOCKS: usize = 128;
+const READ_BUFFERS: usize = 4;
+/// Time that the newest samples remain in memory: about 1 s.
+const NEWEST_SAMPLES: usize = 1024;
+/// Length of a sample in this memory, in bytes.
+const NEWEST_BYTES: usize = 64;
+/// The files are served until the device is switched off.
+const FOREVER_NS: u64 = u64::MAX / 4;
+
+/// A data logger that does not exist.
+pub struct VirtualLogger {
+    /// The card; it is formatted at the start.
+    pub card: Card,
+    /// Bus between processor and card.
+    pub spi: Spi,
+    /// Cluster size of the file system, in bytes.
+    pub cluster_bytes: u32,
+    /// Seed of the device.
+    pub seed: Seed,
+}
+
+impl VirtualLogger {
+    /// Records 860 samples per second of a simulated magnetometer, and serves the files, until `is_stopped` returns true.
+    /// The device is then switched off, and its card is gone.
+    ///
+    /// # Errors
+    /// A sentence, if the card cannot be formatted or the device did not start; errors of the operating system at the
+    /// start of the server.
+    ///
+    /// # Panics
+    /// If the response delay (NCR) of the bus exceeds the specification, which is not the case on any board.
+    pub fn serve(
+        mut self,
+        listener: Listener,
+        settings: &Settings,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<(), String> {
+        cardiograph_store::format(&mut self.card, self.cluster_bytes)
+            .map_err(|error| error.to_string())?;
+        let spi = &self.spi;
+        let mut device = Device::new(self.card, spi.ncr_bytes as u8, spi.clock_hz, self.seed);
+        device.wire.set_gaps(spi.send_gap_ns, spi.receive_gap_ns);
+        device.date = dos_time_now;
+        device.read_blocks = READ_BLOCKS;
+        device.read_buffers = READ_BUFFERS;
+        device.serves_after_ns = FOREVER_NS;
+        // As on a device, this memory is never freed.
+        let newest: &NewestMemory<NEWEST_SAMPLES, NEWEST_BYTES> = Box::leak(Box::default());
+        let newest = newest.handle();
+        device.shown = vec![newest];
+        let stream = StreamSetup {
+            config: StreamConfig {
+                prefix: *b"REC",
+                format: magnetometer::FORMAT,
+                window: Window::default(),
+            },
+            ring_bytes: RING_BYTES,
+            samples: Box::new(Magnetometer),
+        };
+        let mut served = Ok(());
+        let live = [LiveStream {
+            format: magnetometer::FORMAT,
+            newest,
+        }];
+        let run = device.log_with(
+            [stream],
+            |_, _| (),
+            |_, _, _| None,
+            |world, running, control, desk| {
+                let storage = CardStorage::new(desk);
+                let recorder = CardRecorder::new(desk, control, &live, &WithClock);
+                let mut pace = Pace::new(world, running);
+                served = listener.serve_with(&storage, &recorder, settings, is_stopped, async {
+                    pace.run().await;
+                    io::Error::other("the virtual device has stopped")
+                });
+                pace.end()
+            },
+        );
+        match (run.outcome, served) {
+            (Outcome::Refused(why) | Outcome::Stuck(why), _) => Err(why),
+            (Outcome::Done(_) | Outcome::PowerCut, served) => {
+                served.map_err(|error| error.to_string())
+            }
+        }
+    }
+}
+
+/// The device has the clock of this computer.
+struct WithClock;
+
+impl Actions for WithClock {
+    fn has_clock(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,78 @@
+//! Lets virtual time follow the clock of this computer.
+
+use cardiograph_sim_device::{DeviceFuture, Ended};
+use cardiograph_sim_world::{Run, Stuck, World};
+use std::future::poll_fn;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+/// Interval at which the device runs if no client wakes it earlier.
+const TICK: Duration = Duration::from_millis(1);
+/// Maximum virtual time between two looks at the sockets.
+const SLICE_NS: u64 = 10_000_000;
+/// If the computer is slower than the device by more than this, virtual time falls behind.
+const LAG_NS_MAX: u64 = 500_000_000;
+
+/// A device that runs in real time.
+pub struct Pace<'w, 'b> {
+    world: &'w mut World,
+    run: Run<DeviceFuture<'b, 1>>,
+    /// Virtual time at `since`, in ns.
+    origin_ns: u64,
+    since: Instant,
+    /// The result, once the device has ended.
+    end: Option<Result<Ended<1>, Stuck>>,
+}
+
+impl<'w, 'b> Pace<'w, 'b> {
+    pub fn new(world: &'w mut World, device: DeviceFuture<'b, 1>) -> Self {
+        Pace {
+            run: world.start(device),
+            origin_ns: world.now_ns(),
+            since: Instant::now(),
+            world,
+            end: None,
+        }
+    }
+
+    /// Runs the device until it ends.
+    pub async fn run(&mut self) {
+        let mut ticks = tokio::time::interval(TICK);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+        poll_fn(|context| {
+            while ticks.poll_tick(context).is_ready() {}
+            let is_current = self.advance();
+            if self.end.is_some() {
+                return Poll::Ready(());
+            }
+            if !is_current {
+                context.waker().wake_by_ref();
+            }
+            Poll::Pending
+        })
+        .await;
+    }
+
+    /// Runs a slice; returns true if virtual time has reached the clock of this computer.
+    fn advance(&mut self) -> bool {
+        let now_ns = self.world.now_ns();
+        let elapsed_ns = u64::try_from(self.since.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let target_ns = self.origin_ns.saturating_add(elapsed_ns);
+        if target_ns > now_ns.saturating_add(LAG_NS_MAX) {
+            (self.origin_ns, self.since) = (now_ns, Instant::now());
+            return false;
+        }
+        let until_ns = target_ns.min(now_ns.saturating_add(SLICE_NS));
+        match self.world.advance(&mut self.run, until_ns) {
+            Ok(Poll::Pending) => {}
+            Ok(Poll::Ready(end)) => self.end = Some(Ok(end)),
+            Err(stuck) => self.end = Some(Err(stuck)),
+        }
+        until_ns == target_ns
+    }
+
+    /// Ends the device, by switching it off if it still runs.
+    pub fn end(self) -> Result<Ended<1>, Stuck> {
+        self.end.unwrap_or(Ok(None))
+    }
+}
