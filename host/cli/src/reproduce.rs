@@ -7,8 +7,8 @@ use crate::progress::Progress;
 use crate::shared::Shared;
 use cardiograph_reproduce::page::{Section, html};
 use cardiograph_reproduce::{
-    Breakdown, Experiment, ExperimentError, Outcome, Row, STUDIES, Study, figures, reproduce,
-    study, table,
+    Breakdown, Experiment, ExperimentError, Outcome, Row, STUDIES, Study, figures, own_server,
+    reproduce, study, table,
 };
 use std::num::NonZero;
 use std::path::PathBuf;
@@ -108,7 +108,9 @@ fn notes(study: &Study) -> Result<Vec<String>, Failure> {
             .map_err(Failure::new)?
             .sentence(what))
     };
-    LINES.iter().map(sentence).collect()
+    let mut notes: Vec<String> = LINES.iter().map(sentence).collect::<Result<_, _>>()?;
+    notes.push(own_server::sentence().map_err(Failure::new)?);
+    Ok(notes)
 }
 
 fn page(studies: &[Study], outcomes: &[Outcome], notes: &[Vec<String>]) -> Result<String, Failure> {

@@ -20,6 +20,7 @@ pub mod figures;
 mod fit;
 mod measure;
 mod outcome;
+pub mod own_server;
 pub mod page;
 pub mod plot;
 mod recording;
