@@ -91,7 +91,7 @@ fn tool() -> Result<PathBuf, String> {
     Ok(path)
 }
 
-/// Returns a hash of the mutated crates' code and tests.
+/// Returns a hash of the mutated crates' code and tests, without their comments.
 fn fingerprint() -> Result<String, String> {
     const FNV_OFFSET: u64 = 0xCBF2_9CE4_8422_2325;
     const FNV_PRIME: u64 = 0x0000_0100_0000_01B3;
@@ -102,8 +102,11 @@ fn fingerprint() -> Result<String, String> {
     files.sort();
     let mut hash = FNV_OFFSET;
     for path in files {
-        for byte in read(&path)? {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(FNV_PRIME);
+        let bytes = read(&path)?;
+        let lines = bytes.split_inclusive(|byte| *byte == b'\n');
+        let code = lines.filter(|line| !line.trim_ascii_start().starts_with(b"//"));
+        for byte in code.flatten() {
+            hash = (hash ^ u64::from(*byte)).wrapping_mul(FNV_PRIME);
         }
     }
     Ok(format!("{hash:016x}"))

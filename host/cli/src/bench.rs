@@ -357,8 +357,8 @@ fn rare_stalls(trace: &Trace) -> Option<String> {
     let bytes: u64 = written.map(|operation| operation.length_bytes).sum();
     (bytes > 0).then(|| {
         format!(
-            "Stalls that are further apart than the {} written may be missing from these figures; a workload that \
-             writes more shows them.",
+            "Stalls that occur less often than once in {} may be missing from these figures; a workload that writes \
+             more would show them.",
             units::bytes(bytes as f64)
         )
     })

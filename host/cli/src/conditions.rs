@@ -19,7 +19,7 @@ macro_rules! help {
              latency_us.p99, latency_us.worst_case), stalls, throughput, and sustained(SIZE) for any buffer size",
             $more,
             ". Operators: >, >=, <, <=.\n\nA condition that cannot be decided, such as one on p99.9 of 100 writes, \
-             counts as failed. An error of the command itself has precedence over code 5."
+             also gives exit code 5. An error of the command itself has precedence over code 5."
         )
     };
 }
@@ -77,7 +77,7 @@ pub enum Figure {
     Sustained(u64),
     /// Lost samples.
     Lost,
-    /// Late steps of a recording.
+    /// Late samples of a recording.
     Late,
     /// Missing samples of a recording.
     Missing,
@@ -132,7 +132,7 @@ impl Figure {
             "stalls" | "stalls.count" => Figure::Stalls,
             "throughput" | "throughput_bytes_per_s.mean" => Figure::Throughput,
             "lost" | "samples_lost" => Figure::Lost,
-            "late" | "cadence.late_steps" => Figure::Late,
+            "late" | "cadence.late_samples" => Figure::Late,
             "missing" | "cadence.missing_samples" => Figure::Missing,
             _ => return Err(format!("{name:?} is not a figure; --help lists them")),
         };
@@ -192,7 +192,7 @@ impl Figure {
             Figure::Late => summary
                 .cadence
                 .as_ref()
-                .map(|audit| audit.late_steps as f64),
+                .map(|audit| audit.late_samples as f64),
             Figure::Missing => summary
                 .cadence
                 .as_ref()
@@ -270,11 +270,11 @@ pub fn of_recorder(text: &str) -> Result<Condition, String> {
     parsed(text, is_known, "record has the figures lost and max")
 }
 
+const EXPECTED: &str = "expected a figure, one of > >= < <=, and a limit, such as 'p99 > 20ms'";
+
 fn parsed(text: &str, is_known: impl Fn(Figure) -> bool, why: &str) -> Result<Condition, String> {
     let Some(at) = text.find(['<', '>']) else {
-        return Err(
-            "expected a figure, one of > >= < <=, and a limit, such as 'p99 > 20ms'".to_string(),
-        );
+        return Err(EXPECTED.to_string());
     };
     let (name, rest) = text.split_at(at);
     let (operator, limit) = match (rest.as_bytes()[0], rest[1..].strip_prefix('=')) {
@@ -283,6 +283,9 @@ fn parsed(text: &str, is_known: impl Fn(Figure) -> bool, why: &str) -> Result<Co
         (_, Some(limit)) => (Operator::AtMost, limit),
         (_, None) => (Operator::Less, &rest[1..]),
     };
+    if limit.starts_with(['<', '>', '=']) {
+        return Err(EXPECTED.to_string());
+    }
     let figure = Figure::named(name.trim())?;
     if !is_known(figure) {
         return Err(format!("{}: {why}", name.trim()));

@@ -88,7 +88,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         .threshold_us
         .map(|us| (us * 1e3) as u64);
     let refit = report(
-        &format!("{file}, refitted"),
+        &format!("{file}, fitted"),
         &found.refit,
         threshold_ns,
         vec![host(&found)],
@@ -147,7 +147,7 @@ fn text(measured: &Report, refit: &Report, found: &Fit) -> String {
         let show = |report| of(report).unwrap_or_else(|| "-".to_string());
         format!("  {name:<16} {:>12} {:>12}\n", show(measured), show(refit))
     };
-    out += &format!("  {:<16} {:>12} {:>12}\n", "", "measured", "refitted");
+    out += &format!("  {:<16} {:>12} {:>12}\n", "", "measured", "fitted");
     out += &line("median", &|r| r.summary.latency_us.median.map(units::time));
     out += &line("p99.9", &|r| r.summary.latency_us.p99_9.map(units::time));
     out += &line("worst case", &|r| {

@@ -26,8 +26,9 @@ const fn of(
     }
 }
 
-/// All exit codes in order of precedence; `record/exit.rs` has the same order.
+/// All exit codes in ascending order.
 const EXIT_CODES: [ExitCode; 9] = [
+    of_all("0", "success"),
     of(
         "1",
         "samples are unaccounted for: neither in files nor in reported gaps",
@@ -38,13 +39,13 @@ const EXIT_CODES: [ExitCode; 9] = [
         "bad input or arguments, or a file or storage device failed",
     ),
     of(
-        "4",
-        "the storage device is full, and samples were lost",
+        "3",
+        "samples were lost; the reported gaps list all of them",
         &["record"],
     ),
     of(
-        "3",
-        "samples were lost; the reported gaps list all of them",
+        "4",
+        "the storage device is full, and samples were lost",
         &["record"],
     ),
     of(
@@ -52,10 +53,9 @@ const EXIT_CODES: [ExitCode; 9] = [
         "a condition of --fail-if holds, or cannot be decided",
         &["bench", "analyze", "compare", "record"],
     ),
+    of("129", "ended by SIGHUP", SIGNALS),
     of("130", "ended by SIGINT (Ctrl-C)", SIGNALS),
     of("143", "ended by SIGTERM", SIGNALS),
-    of("129", "ended by SIGHUP", SIGNALS),
-    of_all("0", "success"),
 ];
 
 /// Commands that catch signals to end in order.
@@ -115,13 +115,13 @@ fn exit_codes(command: &str) -> String {
         .iter()
         .filter(|code| code.commands.is_empty() || code.commands.contains(&command));
     let rows = codes.map(|code| format!("\n  {:<4} {}", code.code, code.meaning));
-    let order = match command {
-        "record" => "Exit codes; if several apply, the first is returned:",
-        _ => "Exit codes:",
-    };
+    // `record/exit.rs` has this order.
     let note = match command {
-        "record" => "\nWith --compare, lost samples are not an error.",
+        "record" => {
+            "\nIf several apply, the first of 1, 2, 4, 3, 5 is returned, and that of a signal only if none of them does.\n\
+             With --compare, lost samples are not an error."
+        }
         _ => "",
     };
-    format!("{order}{}{note}", rows.collect::<String>())
+    format!("Exit codes:{}{note}", rows.collect::<String>())
 }

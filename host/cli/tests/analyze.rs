@@ -111,11 +111,11 @@ fn a_recording_is_audited_for_cadence() {
         figures["cadence"],
         literal!({
             "samples": times_ms.len(),
-            "median_step_us": median_ms as f64 * 1e3,
-            "late_steps": late.len(),
+            "median_interval_us": median_ms as f64 * 1e3,
+            "late_samples": late.len(),
             "missing_samples": missing,
             "longest_gap_us": longest_ms as f64 * 1e3,
-            "mean_step_us": elapsed_ms as f64 * 1e3 / steps.len() as f64,
+            "mean_interval_us": elapsed_ms as f64 * 1e3 / steps.len() as f64,
             "drift_us": (elapsed_ms as f64 - regular_ms as f64) * 1e3,
             "gaps": gaps.collect::<Vec<_>>(),
         })

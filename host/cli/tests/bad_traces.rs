@@ -99,13 +99,13 @@ fn text_that_is_not_a_trace() {
             "junk",
             b"\x7FELF\x80\x81\xFF",
             b" junk \xC0\n",
-            &["neither text nor Parquet"],
+            &["unknown format, neither Parquet nor ULog"],
         ),
         (
             "prose",
             b"Dear reader,\n",
             b"this is a letter.\n",
-            &["unknown format", "convert"],
+            &["unknown format", "--latency-column 2"],
         ),
         ("escape", row, b"1,\x1B[2J,9\n", &["line 3", "not a number"]),
     ];

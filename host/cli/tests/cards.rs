@@ -56,7 +56,7 @@ fn a_card_shows_structure_and_derived_figures() {
         "Theory: ",
         "= pages × (read + mean program) + 2 erases",
         "54 ms",
-        "2 560 log pages",
+        "2,560 log pages",
         "10 MiB",
         "48 TB",
     ] {

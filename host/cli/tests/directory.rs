@@ -125,7 +125,7 @@ fn a_run_stops_when_its_time_is_up_and_says_so() {
     assert!(table.contains("read back, identical"), "{table}");
     assert!(!table.contains("not all files were verified"), "{table}");
     assert!(
-        table.contains("Stalls that are further apart than the"),
+        table.contains("Stalls that occur less often than once in"),
         "{table}"
     );
     assert!(names(medium.path()).is_empty());

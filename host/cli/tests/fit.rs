@@ -23,7 +23,7 @@ fn the_fitted_profile_can_be_measured() {
     for words in [
         "Fitted with a host that ",
         "measured",
-        "refitted",
+        "fitted",
         "stall latency",
     ] {
         assert!(table.contains(words), "no \"{words}\" in:\n{table}");
@@ -62,7 +62,7 @@ fn a_profile_on_standard_output_is_alone_there() {
         "{}",
         run.stdout
     );
-    assert!(run.stderr.contains("refitted"), "{}", run.stderr);
+    assert!(run.stderr.contains("fitted"), "{}", run.stderr);
     fs::write(own.path().join("p.toml"), run.stdout).unwrap();
     done(own.path(), &["cards", "p.toml"]);
 }

@@ -10,11 +10,11 @@ fn recordings() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/recordings")
 }
 
-/// Checks the number of samples and the median step in us.
+/// Checks the number of samples and the median interval in us.
 fn check(directory: &Path, file: &str, samples: u64, step_us: f64) {
     let figures = json(directory, &["analyze", file]);
     assert_eq!(number(&figures["cadence"], "samples"), samples, "{file}");
-    assert_eq!(figures["cadence"]["median_step_us"], step_us, "{file}");
+    assert_eq!(figures["cadence"]["median_interval_us"], step_us, "{file}");
 }
 
 #[test]

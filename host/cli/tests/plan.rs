@@ -124,7 +124,7 @@ fn stalls_without_spread_allow_no_prediction() {
     write_trace(&own.path().join("t.csv"), [30_000; 600]);
     let table = done(own.path(), &plan("t.csv", &[]));
     for words in [
-        "no prediction of longer runs",
+        "longer runs cannot be predicted",
         "all equal",
         "64 KiB: sufficient for the measured writes",
     ] {

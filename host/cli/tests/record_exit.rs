@@ -211,14 +211,9 @@ fn an_input_that_cannot_be_read_to_its_end_ends_with_2() {
 }
 
 #[test]
-fn the_help_lists_the_codes_by_precedence() {
+fn the_help_states_the_precedence_of_the_codes() {
     let own = directory();
     let help = run(own.path(), &["record", "--help"]).stdout;
-    let list = help
-        .split_once("Exit codes")
-        .expect("exit codes in the help")
-        .1;
-    let at = |code: &str| list.find(code).unwrap_or_else(|| panic!("{code}: {list}"));
-    let places = ["\n  1 ", "\n  2 ", "\n  4 ", "\n  3 ", "\n  130 ", "\n  0 "].map(at);
-    assert!(places.is_sorted(), "{list}");
+    let order = "the first of 1, 2, 4, 3, 5 is returned, and that of a signal only if none";
+    assert!(help.contains(order), "{help}");
 }

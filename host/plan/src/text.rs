@@ -276,7 +276,7 @@ mod tests {
             (risk(None, 0.0, 0.9), "unknown"),
             (risk(None, 0.0, 0.4), "unknown, at most 40 %"),
             (risk(Some(0.3), 0.2, 0.9), "20 % to 90 %"),
-            (risk(None, 0.0, 0.0009), "fewer than 1 in 1 000"),
+            (risk(None, 0.0, 0.0009), "fewer than 1 in 1,000"),
             (risk(None, 0.999, 1.0), "all"),
         ] {
             assert_eq!(share(&risk), shown);

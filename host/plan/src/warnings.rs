@@ -47,16 +47,16 @@ fn no_forecast(plan: &Plan) -> String {
             PEAKS_MIN as f64 / few.max(1) as f64,
         ),
         _ => (
-            "no prediction of longer runs: the greatest backlogs are all equal, or a mixture of \
-             several kinds, and no single distribution fits them"
+            "longer runs cannot be predicted: no single distribution fits the largest backlogs, because they are all \
+             equal or of several kinds"
                 .to_string(),
             MORE,
         ),
     };
     format!(
-        "{why}; measure at least {}. Until then only an upper bound of the risk is known: with \
-         95 % confidence, an event that did not occur in {} of logging occurs fewer than three \
-         times in a run of the same length",
+        "{why}; measure at least {}. Until then, only an upper limit of the risk is known: with \
+         95 % confidence, fewer than three events of a kind that did not occur in {} of logging are expected \
+         in a run of the same length",
         units::bytes(measured.risk_payload_bytes as f64 * factor),
         crate::text::duration(measured.run_s),
     )

@@ -132,7 +132,7 @@ impl fmt::Display for Finding {
                 "{what}; copy the card to an image, repair the image (fsck.fat, or testdisk), then recover the image"
             ),
             Contents::Unknown => f.write_str(
-                "contains neither a FAT file system nor anything else that is known; check that this is the \
+                "contains neither a FAT file system nor any other known format; check that this is the \
                  recorder's card or its image (lsblk -f lists devices and their file systems)",
             ),
         }?;

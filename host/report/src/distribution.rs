@@ -79,7 +79,7 @@ pub fn text(report: &Report, columns: usize, of_stalls: impl Fn(&str) -> String)
     let what = match report.noun {
         Noun::Write => "writes by latency",
         Noun::Read => "reads by latency",
-        Noun::Step => "steps by length",
+        Noun::Interval => "intervals by length",
     };
     let mut out = format!("\n  Distribution: {what}\n");
     for ((bucket, count), mark) in buckets.iter().zip(&counts).zip(&marks) {

@@ -91,14 +91,14 @@ impl Report {
         let Some(cadence) = &self.summary.cadence else {
             return String::new();
         };
-        let step = units::time(cadence.median_step_us);
-        if cadence.late_steps == 0 {
+        let step = units::time(cadence.median_interval_us);
+        if cadence.late_samples == 0 {
             return format!("A sample every {step}, none late.");
         }
         format!(
-            "A sample every {step}, but {} of {} steps were longer than 1.5 times that (longest: {}); \
+            "A sample every {step}, but {} of {} intervals were longer than 1.5 times that (longest: {}); \
              {} samples are missing.",
-            units::count(cadence.late_steps),
+            units::count(cadence.late_samples),
             units::count(cadence.samples - 1),
             units::time(cadence.longest_gap_us),
             units::count(cadence.missing_samples)

@@ -5,7 +5,7 @@ use crate::report::Report;
 use crate::units;
 use cardiograph_trace::{About, Scope};
 
-/// The scope's recording has gaps if its longest step exceeds this number of mean steps.
+/// The scope's recording has gaps if its longest step exceeds this number of mean intervals.
 const GAP_STEPS: f64 = 10.0;
 
 impl Report {

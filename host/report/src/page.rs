@@ -42,7 +42,7 @@ const CORNERS_MAX: u64 = 4000;
 /// Maximum number of bins in the spacing histogram.
 const BARS_MAX: u64 = 400;
 
-/// Maximum number of late steps in the plot of a recording.
+/// Maximum number of late samples in the plot of a recording.
 const LATE_MAX: usize = 4000;
 
 #[derive(Serialize)]
@@ -109,7 +109,7 @@ struct Points {
     stalls: Option<KeptStalls>,
 }
 
-/// Stalls, or late steps, at their own positions.
+/// Stalls, or late samples, at their own positions.
 #[derive(Serialize)]
 struct KeptStalls {
     /// Start positions, in the unit of the axis.
@@ -145,7 +145,7 @@ struct BacklogCurve {
     bytes: Vec<f64>,
 }
 
-/// Late steps and missing samples of a recording from its start to each time.
+/// Late samples and missing samples of a recording from its start to each time.
 #[derive(Serialize)]
 struct LateCurve {
     t_us: Vec<f64>,
@@ -202,7 +202,7 @@ fn run(report: &Report) -> Run<'_> {
 
 /// Returns true if the points have times: those of a recording, and those above a plot of energy.
 fn is_over_time(report: &Report) -> bool {
-    report.energy.is_some() || report.noun == Noun::Step
+    report.energy.is_some() || report.noun == Noun::Interval
 }
 
 fn about(report: &Report) -> Vec<(&'static str, String)> {
@@ -264,10 +264,10 @@ fn points(trace: &Trace, report: &Report) -> Points {
     }
 }
 
-/// Latency above which a write is a stall; 1.5 median steps of a recording.
+/// Latency above which a write is a stall; 1.5 median intervals of a recording.
 fn stall_threshold_us(report: &Report) -> Option<f64> {
     match &report.summary.cadence {
-        Some(cadence) => Some(cadence.median_step_us * 1.5),
+        Some(cadence) => Some(cadence.median_interval_us * 1.5),
         None => report.summary.stalls.threshold_us,
     }
 }
@@ -407,7 +407,7 @@ fn backlog(report: &Report) -> Option<BacklogCurve> {
     })
 }
 
-/// Returns the number of late steps and missing samples over time, at most [`LATE_MAX`] points.
+/// Returns the number of late samples and missing samples over time, at most [`LATE_MAX`] points.
 fn late(detail: &Detail) -> Option<LateCurve> {
     let gaps = &detail.cadence.as_ref()?.gaps;
     let mut curve = LateCurve {

@@ -32,13 +32,13 @@ pub const BUFFER_SIZES_BYTES: [u64; 11] = [
 /// Buffer size for which the backlog is drawn, in bytes.
 pub(crate) const BACKLOG_BUFFER_BYTES: u64 = 64 << 10;
 
-/// Relative drift above which no single step length describes a recording.
+/// Relative drift above which no single interval describes a recording.
 const DRIFT_MAX: f64 = 0.02;
 
 /// Scale of percentiles: parts per million.
 const PPM: u32 = 1_000_000;
 
-/// Maximum number of late steps in the JSON of a recording.
+/// Maximum number of late samples in the JSON of a recording.
 const GAPS_MAX: usize = 1000;
 
 /// Minimum number of spacings for a most frequent one.
@@ -66,9 +66,9 @@ impl Report {
         self.trace.as_ref()
     }
 
-    /// Returns true if the operations are writes or reads rather than steps of a recording.
+    /// Returns true if the operations are writes or reads rather than intervals of a recording.
     pub fn has_writes(&self) -> bool {
-        self.trace.is_some() && self.noun != Noun::Step
+        self.trace.is_some() && self.noun != Noun::Interval
     }
 
     /// Returns the sustained rate of any buffer size, or `None` if the source has no individual writes.
@@ -130,7 +130,7 @@ pub(crate) struct Detail {
 pub(crate) enum Noun {
     Write,
     Read,
-    Step,
+    Interval,
 }
 
 impl Noun {
@@ -138,7 +138,7 @@ impl Noun {
         match self {
             Noun::Write => "write",
             Noun::Read => "read",
-            Noun::Step => "step",
+            Noun::Interval => "interval",
         }
     }
 
@@ -146,7 +146,7 @@ impl Noun {
         match self {
             Noun::Write => "writes",
             Noun::Read => "reads",
-            Noun::Step => "steps",
+            Noun::Interval => "intervals",
         }
     }
 }
@@ -209,8 +209,8 @@ fn of_recording(recording: Recording, threshold_ns: Option<u64>) -> Report {
     summary.latency_us.median = audit.as_ref().map(|audit| us(audit.median_step_ns));
     summary.cadence = audit.as_ref().map(cadence_summary);
     let ignored = threshold_ns.map(|_| {
-        "--stall-threshold has no effect: a recording does not show how long writes took; a step is late if it is \
-         longer than 1.5 median steps"
+        "--stall-threshold has no effect: a recording does not show how long writes took; a sample is late if it is \
+         longer than 1.5 median intervals"
             .to_string()
     });
     let warnings = audit.as_ref().and_then(uneven).into_iter().chain(ignored);
@@ -221,7 +221,7 @@ fn of_recording(recording: Recording, threshold_ns: Option<u64>) -> Report {
         },
         about: trace.about.clone(),
         warnings: warnings.collect(),
-        noun: Noun::Step,
+        noun: Noun::Interval,
         threshold_is_default: true,
         detail: Some(Detail {
             latencies,
@@ -237,17 +237,17 @@ fn of_recording(recording: Recording, threshold_ns: Option<u64>) -> Report {
 fn cadence_summary(audit: &cadence::Cadence) -> CadenceSummary {
     CadenceSummary {
         samples: audit.samples,
-        median_step_us: us(audit.median_step_ns),
-        late_steps: audit.gaps.len() as u64,
+        median_interval_us: us(audit.median_step_ns),
+        late_samples: audit.gaps.len() as u64,
         missing_samples: audit.missing_samples,
         longest_gap_us: us(audit.longest_gap_ns),
-        mean_step_us: thousandths(audit.mean_step_ns / 1e3),
+        mean_interval_us: thousandths(audit.mean_step_ns / 1e3),
         drift_us: audit.drift_ns as f64 / 1e3,
         gaps: longest(&audit.gaps),
     }
 }
 
-/// Returns the longest late steps, in order of time.
+/// Returns the longest late samples, in order of time.
 fn longest(late: &[cadence::LateStep]) -> Vec<GapSummary> {
     let mut gaps = late.to_vec();
     gaps.sort_by_key(|gap| std::cmp::Reverse(gap.step_ns));
@@ -262,19 +262,19 @@ fn longest(late: &[cadence::LateStep]) -> Vec<GapSummary> {
         .collect()
 }
 
-/// Returns true if more than one step in ten is far from the median.
+/// Returns true if more than one interval in ten is far from the median.
 fn is_irregular(audit: &cadence::Cadence) -> bool {
     const STEPS_MIN: u64 = 10;
     let steps = audit.samples - 1;
     steps >= STEPS_MIN && (steps - audit.regular_steps) * 10 > steps
 }
 
-/// Warns if a single step length does not describe a recording because its sampling rate varies.
+/// Warns if a single interval does not describe a recording because its sampling rate varies.
 fn uneven(audit: &cadence::Cadence) -> Option<String> {
     let steps = audit.samples - 1;
     if is_irregular(audit) {
         return Some(format!(
-            "the samples do not arrive at a constant rate: {} of {} steps differ by more than a quarter from the median; if \
+            "the samples do not arrive at a constant rate: {} of {} intervals differ by more than a quarter from the median; if \
              they are recorded on events, at several rates or by several sensors, late and missing samples mean nothing",
             units::count(steps - audit.regular_steps),
             units::count(steps),
@@ -284,9 +284,9 @@ fn uneven(audit: &cadence::Cadence) -> Option<String> {
     let drift = audit.drift_ns as f64 / elapsed_ns;
     (drift.abs() > DRIFT_MAX).then(|| {
         format!(
-            "the sampling rate is not constant: the mean step is {}, so over the recording the \
-             samples arrive {:.1} % {} than at a constant median step; late and missing samples are \
-             counted relative to the median step",
+            "the sampling rate is not constant: the mean interval is {}, so over the recording the \
+             samples arrive {:.1} % {} than at a constant median interval; late and missing samples are \
+             counted relative to the median interval",
             units::time(audit.mean_step_ns / 1e3),
             drift.abs() * 100.0,
             if drift < 0.0 { "earlier" } else { "later" },

@@ -129,23 +129,23 @@ pub struct CadenceSummary {
     /// Number of samples.
     pub samples: u64,
     /// Median interval between samples.
-    pub median_step_us: f64,
+    pub median_interval_us: f64,
     /// Number of steps longer than 1.5 medians.
-    pub late_steps: u64,
-    /// Number of samples missing from the late steps.
+    pub late_samples: u64,
+    /// Number of samples missing from the late samples.
     pub missing_samples: u64,
     /// Longest interval between consecutive samples.
     pub longest_gap_us: f64,
     /// Mean interval between samples.
-    pub mean_step_us: f64,
+    pub mean_interval_us: f64,
     /// Time of the last sample minus its expected time if every step, including those of missing samples, has the median
     /// length; negative if the last sample was early.
     pub drift_us: f64,
-    /// The late steps in order of time; the longest 1,000 if there are more.
+    /// The late samples in order of time; the longest 1,000 if there are more.
     pub gaps: Vec<GapSummary>,
 }
 
-/// A late step of a recording.
+/// A late sample of a recording.
 #[derive(Clone, Debug, Serialize)]
 pub struct GapSummary {
     /// Time of the sample before the step, from the first sample.

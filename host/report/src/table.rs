@@ -171,7 +171,7 @@ fn latency(report: &Report) -> Section {
     let heading = match report.noun {
         Noun::Write => "Write latency",
         Noun::Read => "Read latency",
-        Noun::Step => "Step",
+        Noun::Interval => "Interval",
     };
     let rows = rows
         .into_iter()
@@ -307,7 +307,7 @@ fn phases(report: &Report) -> Section {
 fn cadence(report: &Report) -> Section {
     let Some(cadence) = &report.summary.cadence else {
         return Section {
-            heading: "Cadence",
+            heading: "Sample timing",
             rows: Vec::new(),
         };
     };
@@ -318,13 +318,17 @@ fn cadence(report: &Report) -> Section {
     let drift = audit.map(|audit| audit.drift_ns as f64 / 1e3);
     let rows = [
         row("samples", Some(cadence.samples), units::count),
-        row("median step", Some(cadence.median_step_us), units::time),
         row(
-            "mean step",
+            "median interval",
+            Some(cadence.median_interval_us),
+            units::time,
+        ),
+        row(
+            "mean interval",
             audit.map(|audit| audit.mean_step_ns / 1e3),
             units::time,
         ),
-        row("late steps", Some(cadence.late_steps), units::count),
+        row("late samples", Some(cadence.late_samples), units::count),
         row(
             "missing samples",
             Some(cadence.missing_samples),
@@ -351,7 +355,7 @@ fn cadence(report: &Report) -> Section {
         ));
     }
     Section {
-        heading: "Cadence",
+        heading: "Sample timing",
         rows,
     }
 }

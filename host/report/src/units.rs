@@ -59,17 +59,17 @@ pub fn binary_bytes(bytes: u64) -> String {
     }
 }
 
-/// Formats a count with its thousands separated, as `16 384`.
+/// Formats a count with its thousands separated, as `16,384`.
 pub fn count(n: u64) -> String {
     let digits = n.to_string();
-    let mut spaced = String::new();
+    let mut grouped = String::new();
     for (i, digit) in digits.chars().enumerate() {
         if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            spaced.push(' ');
+            grouped.push(',');
         }
-        spaced.push(digit);
+        grouped.push(digit);
     }
-    spaced
+    grouped
 }
 
 fn decimal(value: f64, unit: &str) -> String {
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(percent(0.1234), "12.3 %");
         assert_eq!(binary_bytes(65_536), "64 KiB");
         assert_eq!(binary_bytes(1000), "1000 B");
-        assert_eq!(count(16_384), "16 384");
+        assert_eq!(count(16_384), "16,384");
         assert_eq!(count(100), "100");
     }
 }

@@ -215,7 +215,7 @@ fn every_stall_is_drawn_where_points_are_groups() {
 }
 
 #[test]
-fn late_steps_and_missing_samples_are_drawn_where_they_are() {
+fn late_samples_and_missing_samples_are_drawn_where_they_are() {
     let mut trace = Trace::new(About::default());
     // 200 steps of 1 ms; in their middle a step of 5 ms, at their end one of 10 ms.
     let steps_ms = [[1; 100].as_slice(), &[5], &[1; 100], &[10]].concat();
@@ -240,10 +240,10 @@ fn late_steps_and_missing_samples_are_drawn_where_they_are() {
         time_unit: "ms",
     };
     let report = figures_of(Loaded::Recording(recording), None);
-    let plot = plot(&page::html(&[report], None, None).unwrap(), "Late steps");
+    let plot = plot(&page::html(&[report], None, None).unwrap(), "Late samples");
     let label = plot["label"].as_str().unwrap();
     assert!(
-        label.ends_with("2 late steps with 13 missing samples."),
+        label.ends_with("2 late samples with 13 missing samples."),
         "{label}"
     );
     let lines = plot["lines"].as_array().unwrap().iter();

@@ -258,7 +258,7 @@ fn read_any(name: &str, reader: impl Read, options: &ReadOptions) -> Result<Load
         format,
         Format::Integers | Format::Blinky | Format::Writes(_) | Format::Fio
     );
-    let states_size = matches!(format, Format::Thesis | Format::Qiita);
+    let states_size = matches!(format, Format::Thesis);
     let mut loaded = match format {
         Format::OwnCsv => trace(own_csv::read(lines, about(name, "Cardiograph CSV"))),
         Format::Integers => {

@@ -16,12 +16,8 @@ fn sentence(bytes: &[u8]) -> String {
     }
 }
 
-const UNKNOWN_FORMAT: &str = "unknown format; supported formats are Cardiograph's Parquet and CSV \
- (operation,file,offset,length,start_ns,end_ns), index,start_us,end_us, one latency per line, tables whose header names \
- latencies (latency_us), starts and ends (start_us,end_us) or a time column (Time[ms], time_us, timestamp), fio's latency \
- logs (--write_lat_log) and json+, ioping, biosnoop, blkparse, ULog, histograms (latency_us,count, HdrHistogram), the \
- MagOD2 results file (Test information:) and the CSV of the library comparison (Iteration,FileSize(KB),...); convert it \
- to one of them, or name the columns of a table without a header: --time-column 1 --latency-column 2 --time-unit us";
+const UNKNOWN_FORMAT: &str = "unknown format; if it is a table, name the column of the latencies and their unit, as in \
+ cardiograph analyze run7.csv --latency-column 2 --time-unit us; `cardiograph analyze --help` lists the formats";
 
 const MAGOD2: &str = "Test information:\nBytes per line,100\nLines per file,2\n\
     Amount of files,1\n,\nTest results (us):\nFile 0  start,File 0  end, \n";
@@ -253,7 +249,7 @@ fn other_formats() {
     );
     assert_eq!(
         sentence(b"\x7FELF\x80\x81\xFF garbage \xC0\n"),
-        format!("run7.csv: neither text nor Parquet; {UNKNOWN_FORMAT}")
+        "run7.csv: binary data in an unknown format, neither Parquet nor ULog; `cardiograph analyze --help` lists the formats"
     );
     assert_eq!(
         sentence(b"\xFF\xFEi\0n\0"),

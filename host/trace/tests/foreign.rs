@@ -220,7 +220,10 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     ("fio_job_iops.1.log", "a fio log of operations per second"),
     ("renamed_iops.txt", "a fio log of operations per second"),
-    ("dd.txt", "a summary (dd): it has no row per write"),
+    (
+        "dd.txt",
+        "a summary (dd): it does not have a row for each write",
+    ),
     (
         "iostat.txt",
         "run cardiograph bench on the card's directory",
@@ -254,7 +257,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("thousands.txt", "add --time-unit ms or --time-unit us"),
     (
         "underflow.csv",
-        "line 62: the latency 4294966.484 is that of a 32-bit difference below 0",
+        "line 62: the latency 4294966.484 is a negative difference of 32-bit times",
     ),
     (
         "coarse_clock.csv",
@@ -267,7 +270,7 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     (
         "ops_unknown.csv",
-        "the column \"op\" does not say which rows are writes (foo); choose them, such as with",
+        "the column \"op\" does not say which rows are writes (foo); choose them, for example with",
     ),
     ("hdr_intervals.hlog", "add --time-unit ms or --time-unit us"),
     ("hdr_tags.hlog", "line 5: intervals with different tags"),
@@ -344,7 +347,7 @@ const NOTED: &[(&str, &str)] = &[
     ),
     (
         "two_durations.csv",
-        "column \"write_us\"; of the other durations (sync_us), --latency-column chooses one",
+        "column \"write_us\"; to analyse another column (sync_us), pass --latency-column",
     ),
     (
         "read_latency.csv",

@@ -67,7 +67,7 @@ fn after_remedy(name: &str, text: &[u8]) -> Loaded {
         Ok(_) => panic!("{name} was read"),
         Err(error) => error.to_string(),
     };
-    let start = ["run ", "sort them: ", "longer than the run: "]
+    let start = ["run ", "sort them: ", "exceeds the elapsed time): "]
         .iter()
         .find_map(|mark| Some(message.find(mark)? + mark.len()))
         .unwrap_or_else(|| panic!("{message}"));
@@ -258,7 +258,7 @@ fn no_remedy_leads_to_other_figures_than_those_of_writes() {
         ),
         (
             &flags,
-            "the column \"is_write\" does not say which rows are writes (0, 1); choose them, such as with awk -F, -v \
+            "the column \"is_write\" does not say which rows are writes (0, 1); choose them, for example with awk -F, -v \
                   OFS=, 'NR <= 1 || $1 == \"1\"'",
         ),
         (
@@ -362,7 +362,7 @@ fn doubts_are_noted() {
                 "t0_us,t1_us,t2_us\n{}",
                 rows(|_, at, us| format!("{at},{},{}\n", at + 50, at + us))
             ),
-            "the differences of the columns \"t0_us\" and \"t1_us\"; of the other durations (t2_us)",
+            "the differences of the columns \"t0_us\" and \"t1_us\"; to analyse another column (t2_us)",
         ),
         (
             format!(

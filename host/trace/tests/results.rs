@@ -116,7 +116,11 @@ fn the_library_comparison_keeps_all_digits() {
 #[test]
 fn traces_that_do_not_fit_are_refused_with_a_remedy() {
     for (lengths, study, why) in [
-        ([512; 3], ResultsOf::Magod2, "as many writes in every file"),
+        (
+            [512; 3],
+            ResultsOf::Magod2,
+            "the same number of writes in every file",
+        ),
         ([500; 3], ResultsOf::LibraryComparison, "file 0 has 2000 B"),
     ] {
         let error = Results::of(&files(lengths), study)

@@ -204,7 +204,12 @@ impl<'a> Client<'a> {
         &self,
         response: Result<Response<Body>, ureq::Error>,
     ) -> Result<Response<Body>, RequestError> {
-        let mut response = response.map_err(|error| RequestError::Connection(error.to_string()))?;
+        let mut response = response.map_err(|error| {
+            RequestError::Connection(match error {
+                ureq::Error::Io(error) => error.to_string(),
+                other => other.to_string(),
+            })
+        })?;
         let status = response.status().as_u16();
         if status < 400 || status == 416 {
             return Ok(response);

@@ -28,7 +28,7 @@ pub struct Record {
     #[arg(default_value = DEFAULT_TARGET)]
     pub target: String,
 
-    /// Samples per second in each stream [default: 860]
+    /// Samples per second in each stream; not for a recording as --samples, which has its own times [default: 860]
     #[arg(long, value_name = "HZ")]
     pub rate: Option<u32>,
 
@@ -60,7 +60,8 @@ pub struct Record {
     #[arg(long, value_enum)]
     pub format: Option<FormatArg>,
 
-    /// Exit with code 5 if a condition holds: 'lost > 0' (also with --compare), or, if writes block, 'max > 20ms'; may be repeated
+    /// Exit with code 5 if a condition holds: 'lost > 0', or, with a policy whose writes block, 'max > 20ms'; may be
+    /// repeated
     #[arg(long, value_name = "CONDITION", value_parser = conditions::of_recorder)]
     pub fail_if: Vec<Condition>,
 
@@ -72,8 +73,8 @@ pub struct Record {
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,
 
-    /// Session length: at its end `stream` begins a new file, and `after-session` writes the collected samples
-    /// [default: never, and 10s for after-session]
+    /// Begin a new file after this time (`stream`), or write the collected samples (`after-session`) [default: never;
+    /// 10s for after-session]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub rotate_every: Option<Duration>,
 

@@ -44,7 +44,7 @@ pub fn options(args: &Record) -> Result<NonZeroU32, Failure> {
     }
     if !FILE_BYTES.contains(&args.file_size) {
         return refuse(format!(
-            "--file-size is {}; the permitted range is 64KiB to 4294967295, the FAT maximum",
+            "--file-size is {}; the range is 64 KiB to 4 GiB - 1 B, the maximum of FAT",
             units::binary_bytes(args.file_size)
         ));
     }

@@ -108,7 +108,7 @@ fn sentence(all: &[Figures]) -> String {
         (lossless, lossy) if lossless.is_empty() => {
             format!("The rate is too high for this card and buffer: {lossy} lose samples.")
         }
-        (lossless, lossy) => format!("No samples lost with {lossless}; {lossy} cannot keep up."),
+        (lossless, lossy) => format!("No samples lost with {lossless}; samples lost with {lossy}."),
     };
     let least = all
         .iter()

@@ -7,7 +7,7 @@ use crate::outputs::is_standard_output;
 use cardiograph_compare::LoggerConfig;
 use cardiograph_record::{BinarySamples, Feed, InputLines, Lines, Times, TooLong};
 use cardiograph_recorder::LINE_BYTES_MAX;
-use cardiograph_trace::{Loaded, ReadOptions, read_from};
+use cardiograph_trace::{Loaded, ReadOptions, quoted, read_from};
 use std::io::{BufRead, Read};
 use std::num::NonZeroU32;
 use std::ops::Range;
@@ -103,7 +103,15 @@ fn replayed(path: &Path, length: Option<Duration>) -> Result<InputLines, Failure
     let name = path.display().to_string();
     let text = std::fs::read(path)
         .map_err(|error| Failure::new(format!("{name}: {error}; use a readable recording")))?;
-    let loaded = read_from(&name, &text[..], &ReadOptions::default()).map_err(Failure::new)?;
+    let loaded = read_from(&name, &text[..], &ReadOptions::default());
+    let loaded = loaded.map_err(|error| match error.is_of_format() {
+        true => Failure::new(format!(
+            "{name}: this is not a recording, a table with a column of times such as time_us; `cardiograph analyze {}` \
+             says how the file can be read",
+            quoted(path.as_os_str())
+        )),
+        false => Failure::new(error),
+    })?;
     let Loaded::Recording(recording) = loaded else {
         return Err(Failure::new(format!(
             "{name}: this is a trace, not a recording with a time column; use `cardiograph analyze` for traces"

@@ -136,7 +136,7 @@ fn lost_below(figures: &Figures, bound: f64) -> String {
     let pushed = figures.file_rate_bytes_per_s / kept;
     match figures.samples_lost {
         1.. if pushed < bound => format!(
-            "; not reached: samples were lost at {}",
+            "; this run lost samples at {}, below that rate",
             units::rate(pushed)
         ),
         _ => String::new(),

@@ -206,11 +206,11 @@ const SUSTAINED_RATES: &[(&str, &str)] = &[
 
 const CADENCE: &[(&str, &str)] = &[
     ("cadence.samples", "integer"),
-    ("cadence.median_step_us", "number"),
-    ("cadence.late_steps", "integer"),
+    ("cadence.median_interval_us", "number"),
+    ("cadence.late_samples", "integer"),
     ("cadence.missing_samples", "integer"),
     ("cadence.longest_gap_us", "number"),
-    ("cadence.mean_step_us", "number"),
+    ("cadence.mean_interval_us", "number"),
     ("cadence.drift_us", "number"),
     ("cadence.gaps[].at_us", "number"),
     ("cadence.gaps[].length_us", "number"),

@@ -92,7 +92,7 @@ pub fn rows(comparison: &Comparison) -> Vec<Vec<String>> {
             let longest = units::time(side.latency_us.worst_case);
             Some(format!("{longest} (n = {})", units::count(side.writes)))
         }),
-        named("longest of 10 × as many", &|side| {
+        named("longest of 10 × n writes", &|side| {
             Some(match &side.tail {
                 Some(tail) => {
                     format!(

@@ -14,7 +14,7 @@ pub(crate) const CAUSES: [&str; 7] = [
     "card-full",
     "file-not-ready",
     "read",
-    "damaged-sample",
+    "bad-sample",
 ];
 
 /// A gap: a range of consecutive lost samples.
@@ -261,4 +261,27 @@ fn gap_of(payload: &[u8], version: Version) -> Option<Gap> {
         last_us: (version == Version::V2).then(|| number(24)),
         cause,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::CAUSES;
+    use cardiograph_recorder::Cause;
+
+    #[test]
+    fn causes_have_the_words_of_the_recorder() {
+        let causes = [
+            Cause::Busy,
+            Cause::NoCard,
+            Cause::CardFailed,
+            Cause::CardFull,
+            Cause::FileNotReady,
+            Cause::Read,
+            Cause::BadSample,
+        ];
+        for (code, cause) in causes.into_iter().enumerate() {
+            assert_eq!(cause as usize, code);
+            assert_eq!(CAUSES[code], cause.word());
+        }
+    }
 }

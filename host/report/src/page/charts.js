@@ -231,16 +231,16 @@ function backlog(run) {
   return { plot: new Plot({ label: `Backlog over time. ${text}`, draw, probe }), text };
 }
 
-// Late steps and missing samples of a recording, counted from its start.
-function lateSteps(run) {
-  const { late_steps, missing_samples } = run.summary.cadence;
+// Late samples and missing samples of a recording, counted from its start.
+function lateSamples(run) {
+  const { late_samples, missing_samples } = run.summary.cadence;
   const { t_us: ts, late, missing } = run.late;
-  if (ts.length === 0) return sentence("No step is late, and no sample is missing.");
+  if (ts.length === 0) return sentence("No sample is late, and no sample is missing.");
   const most = Math.max(late.at(-1), missing.at(-1));
   const end = run.summary.elapsed_us || 1;
   const curves = [
     ["missing samples", missing, "stall"],
-    ["late steps", late, "data"],
+    ["late samples", late, "data"],
   ];
   let area, x, y;
 
@@ -266,12 +266,12 @@ function lateSteps(run) {
     if (!area || px < area.left || px > area.right) return null;
     const i = ts.findLastIndex((t) => t <= x.invert(px));
     if (i < 0) return null;
-    const lines = [plural(late[i], "late step"), `${plural(missing[i], "missing sample")}`, `up to ${moment(ts[i])}`];
+    const lines = [plural(late[i], "late sample"), `${plural(missing[i], "missing sample")}`, `up to ${moment(ts[i])}`];
     return { x: x(ts[i]), y: y(missing[i]), lines };
   };
 
-  const text = `${plural(late_steps, "late step")} with ${plural(missing_samples, "missing sample")}.`;
-  return { plot: new Plot({ label: `Late steps and missing samples over time. ${text}`, draw, probe }), text };
+  const text = `${plural(late_samples, "late sample")} with ${plural(missing_samples, "missing sample")}.`;
+  return { plot: new Plot({ label: `Late samples and missing samples over time. ${text}`, draw, probe }), text };
 }
 
 // The names of the curves stand above the plot, in their colours.

@@ -42,7 +42,7 @@ const isNumber = (v) => typeof v === "number" && Number.isFinite(v);
 
 function group(digits) {
   const [whole, rest] = digits.split(".");
-  const grouped = whole.length > 4 ? whole.replace(/\B(?=(\d{3})+$)/g, "\u202f") : whole;
+  const grouped = whole.length > 3 ? whole.replace(/\B(?=(\d{3})+$)/g, ",") : whole;
   return rest ? grouped + "." + rest : grouped;
 }
 

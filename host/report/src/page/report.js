@@ -3,7 +3,7 @@
 const WORDS = {
   write: { noun: "write", quantity: "Write latency", position: "bytes written" },
   read: { noun: "read", quantity: "Read latency", position: "bytes read" },
-  step: { noun: "step", quantity: "Step between samples", position: "time from the start", isStep: true },
+  interval: { noun: "interval", quantity: "Interval between samples", position: "time from the start", isInterval: true },
 };
 
 function wordsFor(run) {
@@ -40,14 +40,14 @@ function figures(run, words) {
       ["p99.99", time(t.p99_99)],
       ["worst case", time(t.worst_case)],
     ]),
-    table(words.isStep ? "Extent" : "Throughput", [
-      ...(words.isStep ? [] : speed),
+    table(words.isInterval ? "Extent" : "Throughput", [
+      ...(words.isInterval ? [] : speed),
       [`${words.noun}s`, count(s.writes)],
       ["payload", bytes(s.payload_bytes)],
       ["elapsed", duration(s.elapsed_us)],
     ]),
   ];
-  if (!words.isStep)
+  if (!words.isInterval)
     tables.push(
       table("Stalls", [
         [`threshold (${run.threshold_is_default ? "default" : "given"})`, time(stalls.threshold_us)],
@@ -83,18 +83,18 @@ function cadence(run, timeline) {
   const c = run.summary.cadence;
   if (!c) return null;
   const tables = [
-    table("Cadence", [
+    table("Sample timing", [
       ["samples", count(c.samples)],
-      ["median step", time(c.median_step_us)],
-      ["mean step", time(c.mean_step_us)],
-      ["late steps", count(c.late_steps)],
+      ["median interval", time(c.median_interval_us)],
+      ["mean interval", time(c.mean_interval_us)],
+      ["late samples", count(c.late_samples)],
       ["missing samples", count(c.missing_samples)],
       ["longest gap", time(c.longest_gap_us)],
-      ["drift", (c.drift_us < 0 ? "−" : "+") + time(Math.abs(c.drift_us)), "Last sample against a constant median step"],
+      ["drift", (c.drift_us < 0 ? "−" : "+") + time(Math.abs(c.drift_us)), "Last sample against a constant median interval"],
     ]),
   ];
   if (c.gaps?.length) tables.push(gapTable(c, timeline));
-  return element("section", { class: "tables cadence", "aria-label": "Cadence" }, ...tables);
+  return element("section", { class: "tables cadence", "aria-label": "Sample timing" }, ...tables);
 }
 
 function gapTable(cadence, timeline, most = 12) {
@@ -114,7 +114,7 @@ function gapTable(cadence, timeline, most = 12) {
           : "",
       ),
     );
-  const caption = longest.length > most ? `Longest gaps (${most} of ${count(cadence.late_steps)})` : "Longest gaps";
+  const caption = longest.length > most ? `Longest gaps (${most} of ${count(cadence.late_samples)})` : "Longest gaps";
   const head = ["Length", "Missing samples", "Time from start", ""];
   return listTable(caption, head, longest.slice(0, most).map(row));
 }
@@ -171,11 +171,11 @@ function attempt(make) {
   }
 }
 
-// The number of stalls, or of late steps of a recording, as the end of a sentence.
+// The number of stalls, or of late samples of a recording, as the end of a sentence.
 function slowOnes(run, threshold) {
   if (!isNumber(threshold)) return "";
   const { stalls, cadence } = run.summary;
-  const [n, noun] = cadence ? [cadence.late_steps, "late step"] : [stalls?.count, "stall"];
+  const [n, noun] = cadence ? [cadence.late_samples, "late sample"] : [stalls?.count, "stall"];
   return `, ${n ? plural(n, noun) : `no ${noun}s`} above ${time(threshold)}`;
 }
 
@@ -185,7 +185,7 @@ function timelineFigure(run, words) {
     if (!run.points) throw new Error("the data contain no points");
     const timeline = new Timeline(run, words);
     const { group, stalls } = timeline.series;
-    const single = stalls ? `; each ${words.isStep ? "late step" : "stall"} is drawn by itself` : "";
+    const single = stalls ? `; each ${words.isInterval ? "late sample" : "stall"} is drawn individually` : "";
     const grouped =
       group > 1 ? ` Each point shows the minimum or maximum of ${group} consecutive ${words.noun}s${single}.` : "";
     const found = slowOnes(run, timeline.threshold);
@@ -243,10 +243,10 @@ function panelFor(run) {
         "Distribution",
         attempt(() => distribution(run, words)),
       ),
-      ...(words.isStep ? [] : [["Stall spacing", spacings], ["Backlog", backlog], ["Sustained rate", sustainedRates]]).map(
+      ...(words.isInterval ? [] : [["Stall spacing", spacings], ["Backlog", backlog], ["Sustained rate", sustainedRates]]).map(
         ([title, draw]) => figure(title, attempt(() => draw(run))),
       ),
-      words.isStep ? figure("Late steps and missing samples", attempt(() => lateSteps(run))) : null,
+      words.isInterval ? figure("Late samples and missing samples", attempt(() => lateSamples(run))) : null,
     ),
     about.length
       ? element(
@@ -307,8 +307,8 @@ const WRITE_COLUMNS = [
 
 const RECORDING_COLUMNS = [
   ["Samples", (s) => count(s.cadence.samples)],
-  ["Median step", (s) => time(s.cadence.median_step_us)],
-  ["Late steps", (s) => count(s.cadence.late_steps)],
+  ["Median interval", (s) => time(s.cadence.median_interval_us)],
+  ["Late samples", (s) => count(s.cadence.late_samples)],
   ["Missing samples", (s) => count(s.cadence.missing_samples)],
   ["Longest gap", (s) => time(s.cadence.longest_gap_us)],
 ];

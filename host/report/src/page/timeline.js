@@ -8,8 +8,8 @@ class Timeline {
   constructor(run, words) {
     this.words = words;
     this.series = new Series(run.points);
-    // A step is late if it is longer than 1.5 median steps.
-    this.threshold = words.isStep ? run.summary.cadence?.median_step_us * 1.5 : run.summary.stalls?.threshold_us;
+    // A sample is late if it is longer than 1.5 median intervals.
+    this.threshold = words.isInterval ? run.summary.cadence?.median_interval_us * 1.5 : run.summary.stalls?.threshold_us;
     this.thresholdIsDefault = run.threshold_is_default;
     this.full = this.series.timed ? sharedSpan(run.energy, this.series.end) : [this.series.x(0), this.series.end];
     this.below = []; // plots that share the view
@@ -40,8 +40,8 @@ class Timeline {
   timeRange(summary) {
     const top = this.series.levels.at(-1);
     const hi = timeOf(top.max[0]) || 0.001;
-    // A single step of 0 must not press the rest into a corner of the scale.
-    const median = summary.latency_us?.median ?? summary.cadence?.median_step_us;
+    // A single interval of 0 must not press the rest into a corner of the scale.
+    const median = summary.latency_us?.median ?? summary.cadence?.median_interval_us;
     const floor = isNumber(median) && median > 0 ? median / 1000 : 0;
     const [a, b] = logRange(Math.min(hi, Math.max(timeOf(top.min[0]), floor)), hi);
     const line = this.threshold;
@@ -198,7 +198,7 @@ class Timeline {
     ]);
     // Labelled in the margin: near the line there may be points on either side.
     const origin = this.thresholdIsDefault ? "default" : "given";
-    const text = this.words.isStep
+    const text = this.words.isInterval
       ? `late: above ${time(this.threshold)}`
       : `stall threshold ${time(this.threshold)} (${origin})`;
     ctx.textAlign = "right";

@@ -23,6 +23,20 @@ impl ReadError {
             fault: Box::new(fault),
         }
     }
+
+    /// Returns true if the problem is the format of the whole file: not a single row, and not access to the file.
+    pub fn is_of_format(&self) -> bool {
+        matches!(self.fault.location, Location::File)
+            && !matches!(
+                self.fault.problem,
+                Problem::Open(_)
+                    | Problem::Read(_)
+                    | Problem::Directory
+                    | Problem::Empty
+                    | Problem::NoRows
+                    | Problem::OneSample
+            )
+    }
 }
 
 /// A problem and its location.

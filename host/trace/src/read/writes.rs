@@ -104,8 +104,8 @@ fn notes_of_columns(header: &Header) -> Vec<String> {
             _ => format!("those of the column \"{name}\""),
         };
         notes.push(format!(
-            "The latencies are {columns}; of the other durations ({others}), --latency-column \
-             chooses one."
+            "The latencies are {columns}; to analyse another column ({others}), pass \
+             --latency-column."
         ));
     }
     if header.is_doubtful {

@@ -14,7 +14,7 @@ fn the_figures_of_the_default_card_match_a_hand_calculation() {
     // 64 × (50 + 700) us and two erases of 3 ms.
     assert_eq!(value("Stall: merge"), "54 ms");
     assert_eq!(value("Small write"), "650 µs");
-    assert_eq!(value("Stall spacing within"), "2 560 log pages");
+    assert_eq!(value("Stall spacing within"), "2,560 log pages");
     assert_eq!(value("Total size of log blocks"), "10 MiB");
     assert_eq!(value("Sequential whole pages"), "5.85 MB/s");
     assert_eq!(value("Endurance, sequential"), "48 TB");

@@ -54,7 +54,7 @@ impl fmt::Display for Problem {
                     ),
                 }
             }
-            Problem::NotText => write!(f, "neither text nor Parquet; {UNKNOWN_FORMAT}"),
+            Problem::NotText => write!(f, "binary data in an unknown format, neither Parquet nor ULog; `cardiograph analyze --help` lists the formats"),
             Problem::Encoding { name } => write!(
                 f,
                 "the text is {name}; save it as UTF-8, or run iconv -f {name} -t UTF-8 FILE | {ANALYZE}"
@@ -154,7 +154,7 @@ impl fmt::Display for Problem {
             Problem::ForeignUnit { column, convert } => write!(
                 f,
                 "the unit of the column \"{column}\" has no known length in seconds; if it is 1 ms, 1 us or 1 ns, add \
-                 --time-unit ms, us or ns to analyze, and if, for example, 48 of it are 1 us, run {convert} --time-unit us"
+                 --time-unit ms, us or ns to analyze; if there are, for example, 48 per us, run {convert} --time-unit us"
             ),
             Problem::UnknownOperations {
                 column,
@@ -163,7 +163,7 @@ impl fmt::Display for Problem {
                 rename,
             } => write!(
                 f,
-                "the column \"{column}\" does not say which rows are writes ({names}); choose them, such as with {keep}, or, if \
+                "the column \"{column}\" does not say which rows are writes ({names}); choose them, for example with {keep}; if \
                  all rows are writes, run {rename}"
             ),
             Problem::Shares { column, scale } => write!(
@@ -193,8 +193,9 @@ impl fmt::Display for Problem {
             }
             Problem::Overlap { start, end, difference } => write!(
                 f,
-                "the write starts at {start} ns, before the previous one has ended ({end} ns); measure with one write at a \
-                 time, or pass the durations alone, whose sum is then longer than the run: {difference}"
+                "the write starts at {start} ns, before the previous one ends ({end} ns), but overlapping writes are not \
+                 supported; measure with one write at a time, or pass only the durations (their sum then exceeds the \
+                 elapsed time): {difference}"
             ),
             Problem::NotAboveZero { column, text } => write!(
                 f,
@@ -370,7 +371,7 @@ impl fmt::Display for Problem {
             ),
             Problem::Summary { tool, remedy } => write!(
                 f,
-                "a summary ({tool}): it has no row per write, so stalls and sustained rates cannot be computed; \
+                "a summary ({tool}): it does not have a row for each write, so stalls and sustained rates cannot be computed; \
                  {remedy}"
             ),
             Problem::NotLatencies { kind } => write!(
@@ -400,7 +401,7 @@ impl fmt::Display for Problem {
             ),
             Problem::SeveralTags => write!(
                 f,
-                "intervals with different tags; choose those of the writes, such as with grep '^Tag=write,' FILE | \
+                "intervals with different tags; choose those of the writes, for example with grep '^Tag=write,' FILE | \
                  {ANALYZE}, or those without a tag with grep -v '^Tag=' FILE | {ANALYZE}"
             ),
             Problem::CountBackward { count, before } => write!(
@@ -425,12 +426,12 @@ impl fmt::Display for Problem {
             Problem::Thousands { mark, text } => write!(
                 f,
                 "the {} in {text} seems to separate thousands, because numbers below 1000 have none; remove it from all \
-                 numbers, such as with tr -d '{mark}' < FILE | {ANALYZE} if it has no other meaning in the file",
+                 numbers, for example with tr -d '{mark}' < FILE | {ANALYZE} if it has no other meaning in the file",
                 if *mark == '.' { "point" } else { "comma" }
             ),
             Problem::Underflow { text } => write!(
                 f,
-                "the latency {text} is that of a 32-bit difference below 0, whose end was read before its start; \
+                "the latency {text} is a negative difference of 32-bit times: the end was read before the start; \
                  delete the row"
             ),
             Problem::Coarse { samples, times } => write!(
@@ -447,7 +448,7 @@ impl fmt::Display for Problem {
             Problem::FioOrTable => write!(
                 f,
                 "rows of numbers without a header, which may be those of a fio log; name the column: --latency-column 2 \
-                 --time-unit us, or, if fio wrote it, put a blank after each comma as fio does"
+                 --time-unit us, or, if fio wrote it, put a space after each comma as fio does"
             ),
             Problem::NoVoltage { column, text } => write!(
                 f,
@@ -479,9 +480,5 @@ fn fields(count: usize) -> &'static str {
     if count == 1 { "field" } else { "fields" }
 }
 
-const UNKNOWN_FORMAT: &str = "unknown format; supported formats are Cardiograph's Parquet and CSV \
- (operation,file,offset,length,start_ns,end_ns), index,start_us,end_us, one latency per line, tables whose header names \
- latencies (latency_us), starts and ends (start_us,end_us) or a time column (Time[ms], time_us, timestamp), fio's latency \
- logs (--write_lat_log) and json+, ioping, biosnoop, blkparse, ULog, histograms (latency_us,count, HdrHistogram), the \
- MagOD2 results file (Test information:) and the CSV of the library comparison (Iteration,FileSize(KB),...); convert it \
- to one of them, or name the columns of a table without a header: --time-column 1 --latency-column 2 --time-unit us";
+const UNKNOWN_FORMAT: &str = "unknown format; if it is a table, name the column of the latencies and their unit, as in \
+ cardiograph analyze FILE --latency-column 2 --time-unit us; `cardiograph analyze --help` lists the formats";

@@ -35,7 +35,7 @@ impl Results {
         let (lines, bytes_per_line) = (files[0].len(), files[0][0].length_bytes);
         if files.iter().any(|file| file.len() != lines) {
             return Err(unsuitable(
-                "the results of MagOD2 need as many writes in every file",
+                "the results of MagOD2 need the same number of writes in every file",
             ));
         }
         let mut writes = files.iter().flatten();
