@@ -29,8 +29,11 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// Checks that a trace is in order, and survives being written and read again.
+/// Checks that a trace is in order, survives being written and read again, and has printable notes.
 fn check(trace: &Trace) {
+    for note in &trace.about.notes {
+        assert!(!note.contains(char::is_control), "{note}");
+    }
     let mut before_ns = 0;
     for operation in trace.operations() {
         assert!(before_ns <= operation.start_ns && operation.start_ns <= operation.end_ns);

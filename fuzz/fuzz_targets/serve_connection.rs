@@ -36,7 +36,7 @@ fuzz_target!(|bytes: &[u8]| {
     assert!(memory.bytes("/now.csv").unwrap().starts_with(b"1,2\r\n"));
     assert_eq!(memory.uploads.get(), 0);
     let sent = sent.take();
-    // Answers to HEAD have no body, and only the server knows which these are.
+    // Responses to HEAD have no body, and the bytes sent do not show which responses these are.
     if !bytes.windows(4).any(|window| window == b"HEAD") {
         for response in responses(&sent, &[]) {
             assert!((200..=507).contains(&response.status));

@@ -73,6 +73,20 @@ fn an_image_is_served_without_a_change() {
 }
 
 #[test]
+fn two_servers_read_an_image_at_the_same_time() {
+    let own = directory();
+    let contents = image(own.path(), "16");
+    let servers = [(); 2].map(|()| Serving::target(own.path(), "card.img", &[]));
+    for server in &servers {
+        let path = "/A%20folder/A%20long%20name.bin";
+        assert_eq!(server.curl(&[], path), contents);
+    }
+    let writer = ["serve", "card.img", "--listen", "127.0.0.1:0", "--write"];
+    let refused = run(own.path(), &writer);
+    assert!(refused.stderr.contains("in use"), "{}", refused.stderr);
+}
+
+#[test]
 fn an_image_is_changed_with_permission() {
     for fat_bits in ["16", "32"] {
         let own = directory();

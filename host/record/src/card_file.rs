@@ -130,7 +130,12 @@ impl CardFile {
             ErrorKind::ResourceBusy => in_use(Vec::new()),
             _ => CardFileError::at(path)(error),
         })?;
-        if file.try_lock().is_err() {
+        // Several programs may read at the same time.
+        let locked = match is_dry {
+            true => file.try_lock_shared(),
+            false => file.try_lock(),
+        };
+        if locked.is_err() {
             return Err(in_use(Vec::new()));
         }
         let bytes = file

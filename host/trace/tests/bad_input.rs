@@ -242,6 +242,14 @@ fn thesis_results() {
 }
 
 #[test]
+fn control_characters_are_escaped() {
+    let times = "time_\u{1},y\n".to_owned() + &"5,1\n9,1\n2,1\n1,1\n".repeat(5);
+    assert!(sentence(times.as_bytes()).contains(r"time_\u{1}"));
+    let words = "tick\u{1} write took 812 us\n".repeat(3);
+    assert!(sentence(words.as_bytes()).contains("s/^tick. write"));
+}
+
+#[test]
 fn other_formats() {
     assert_eq!(
         sentence(b"name,value\nx,1\n"),

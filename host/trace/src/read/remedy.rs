@@ -15,13 +15,26 @@ pub(super) fn awk(separator: u8, program: &str) -> String {
     format!("awk {options}'{program}' FILE | {ANALYZE}")
 }
 
-/// Replaces the word FILE in the commands of a message by the path of the file, quoted for a shell.
+/// Escapes control characters from the file in a message, and replaces the word FILE in its commands by the path of the
+/// file, quoted for a shell.
 pub(super) fn with_path(message: &str, path: &str) -> String {
+    let message = printable(message);
     match path {
         // There is no file to name.
-        "-" | "standard input" => message.to_owned(),
+        "-" | "standard input" => message,
         _ => message.replace(" FILE", &format!(" {}", quoted(OsStr::new(path)))),
     }
+}
+
+fn printable(message: &str) -> String {
+    let mut text = String::with_capacity(message.len());
+    for letter in message.chars() {
+        match letter.is_control() {
+            true => text.extend(letter.escape_debug()),
+            false => text.push(letter),
+        }
+    }
+    text
 }
 
 pub(super) const ANALYZE: &str = "cardiograph analyze -";
