@@ -56,8 +56,8 @@ pub const FOR_TESTS: &[Package] = &[
     },
 ];
 
-/// Python packages for the tests: pyulog reads exported ULog files, jsonschema validates JSON, the others read and write
-/// traces.
+/// Python packages for the tests: pyulog reads exported ULog files, jsonschema validates JSON, and the others read and
+/// write traces.
 pub const PYTHON_FOR_TESTS: &[&str] = &[
     "pyulog==1.3.0",
     "pandas==3.1.1",

@@ -43,8 +43,8 @@ impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
         let mut csd = [0; 16];
         self.receive_data(&mut csd).await?;
         let csd = csd::parse(&csd).ok_or(Error::Unsupported)?;
-        // The CSD decides the addressing, because it is protected by a checksum and the OCR is not. If the
-        // two contradict each other, the initialisation is retried.
+        // The CSD determines the addressing, because it is protected by a checksum and the OCR is not. If the two
+        // contradict each other, the initialisation is retried.
         if csd.has_high_capacity != (ocr[0] & OCR_HIGH_CAPACITY != 0) {
             return Err(Error::Garbled);
         }

@@ -13,7 +13,7 @@ pub enum Error<Bus, Pin> {
     NoCard,
     /// No card has been initialised, or the card has been removed since.
     NotReady,
-    /// The card does not support what this driver needs: its voltage, its CSD version, or checksums.
+    /// The driver cannot use the card: wrong supply voltage, unknown CSD version, or no support for checksums.
     Unsupported,
     /// The blocks are past the end of the card.
     OutOfRange,
@@ -94,7 +94,7 @@ impl<Bus: fmt::Debug, Pin: fmt::Debug> core::error::Error for Error<Bus, Pin> {}
 pub struct WriteError<E> {
     /// Error of the device.
     pub cause: E,
-    /// Number of blocks from the start that are durable; possibly more are.
+    /// Minimum number of blocks, counted from the start, that are durable.
     pub durable_blocks: u32,
 }
 

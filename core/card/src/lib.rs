@@ -38,20 +38,20 @@
 //!                        responds: Idle <────────────┘  rest of a block, busy, CMD12, busy, CMD13
 //! ```
 //!
-//! Before a transaction starts, the state is set to `Unknown`; only after its end has been observed does
-//! the state say what the card is doing. A future may therefore be dropped at any point: the next call
-//! first finishes or aborts the interrupted transaction, then runs its own. If one task owns the card and
-//! serves the requests of all others, no future is ever dropped, and this is not needed. No transaction is
-//! open during a busy wait, so dropping [`Card::push`] there costs nothing.
+//! Before a transaction starts, the state is set to `Unknown`; only after its end has been observed does the state say
+//! what the card is doing. A future may therefore be dropped at any point: the next call first finishes or aborts the
+//! interrupted transaction, then runs its own. If one task owns the card and serves the requests of all others, no
+//! future is ever dropped, and no such recovery is needed. No transaction is open during a busy wait, so dropping
+//! [`Card::push`] there costs nothing.
 //!
 //! The driver never initialises a card on its own after it stopped responding, because it may be a
 //! different card: every call fails with [`Error::NotReady`] until [`Card::acquire`].
 //!
 //! # Durability
 //!
-//! The basic command set has no command that flushes the cache of a card. Data are durable once the stop
-//! token has been sent, busy has ended and CMD13 reports no error. A card that missed the token reports no
-//! error in CMD13 either, so the driver also checks the number of written blocks (ACMD22).
+//! The basic command set has no command that flushes the cache of a card. Data is durable once the stop token has been
+//! sent, busy has ended and CMD13 reports no error. A card that missed the token reports no error in CMD13 either, so
+//! the driver also checks the number of written blocks (ACMD22).
 //!
 //! # Bytes on the wire
 //!
@@ -65,12 +65,12 @@
 //!
 //! # Detecting the end of busy
 //!
-//! The driver polls the card one byte at a time and sleeps between polls; the pauses grow with the wait.
-//! The time that the last pause may overshoot is a budget that each block increases, up to 1 ms: short
-//! waits are polled closely, a stall after many blocks is mostly slept through. As a result, a stream uses
-//! 98 % of the bus bandwidth as long as busy is below a quarter of a millisecond per block on average, and
-//! beyond that it loses less than half a percent of the busy time. This requires a delay with microsecond
-//! resolution; a coarser one adds its resolution to each wait.
+//! The driver polls the card one byte at a time and sleeps between polls; the pauses grow with the wait. The time that
+//! the last pause may overshoot is a budget that each block increases, up to 1 ms: the driver polls closely during
+//! short waits, and sleeps most of the time during a stall after many blocks. As a result, a stream uses 98 % of the
+//! bus bandwidth as long as busy is below a quarter of a millisecond per block on average, and beyond that it loses
+//! less than half a percent of the busy time. This requires a delay with microsecond resolution; a coarser one adds its
+//! resolution to each wait.
 //!
 //! The driver measures time as the sum of the delays and bus transfers that it requested: timeouts are
 //! never shorter than stated, and longer if timers fire late.

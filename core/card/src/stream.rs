@@ -129,8 +129,8 @@ impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
         pushed.map_err(|cause| self.write_error(cause))
     }
 
-    /// Ends the stream. All its blocks are durable when the call returns: the stop token has been sent, busy
-    /// has ended, CMD13 reports no error, and the card has counted as many written blocks as it was sent.
+    /// Ends the stream. All its blocks are durable when the call returns: the stop token has been sent, busy has ended,
+    /// CMD13 reports no error, and the card's count of written blocks equals the number sent.
     ///
     /// # Errors
     /// [`Error::NoStream`], or those of [`write`](Card::write). After [`Error::Busy`] the call may

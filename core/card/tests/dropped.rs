@@ -14,7 +14,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-/// Bytes transferred between two polls; a dropped transfer therefore stops part of the way.
+/// Bytes transferred between two polls; a dropped transfer therefore stops part of the way through.
 const PIECE_BYTES: usize = 100;
 
 /// Yields to the caller once.

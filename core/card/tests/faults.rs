@@ -7,7 +7,7 @@ use cardiograph_sim_card::wire::{Fault, Options};
 use cardiograph_sim_card::{Card as Flash, Seed};
 use rig::{OPTIONS, Rig, data, flash, run};
 
-/// Blocks 0 to 10 hold known data; the workload that meets the fault writes blocks 5, 8 and 9.
+/// Blocks 0 to 10 hold known data; the workload during which the fault occurs writes blocks 5, 8 and 9.
 const BLOCKS: u32 = 11;
 
 fn prepared() -> Rig {

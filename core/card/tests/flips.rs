@@ -6,7 +6,7 @@ use cardiograph_card::Error;
 use cardiograph_sim_card::wire::Fault;
 use rig::{Rig, data, run};
 
-/// Blocks 0 to 10 hold known data; the workload that meets the fault writes blocks 5, 8 and 9.
+/// Blocks 0 to 10 hold known data; the workload during which the fault occurs writes blocks 5, 8 and 9.
 const BLOCKS: u32 = 11;
 
 fn prepared() -> Rig {

@@ -25,7 +25,6 @@ struct Alterations {
     written: Vec<u32>,
 }
 
-/// A bus that alters reports.
 struct AlteringBus {
     bus: SpiBus,
     alterations: Rc<RefCell<Alterations>>,

@@ -73,8 +73,8 @@ fn a_single_block_takes_536_bytes_and_two_ncr() {
         for block in 0..20 {
             let before = quiet(&rig);
             rig.write(block, &[data(1, block)]).unwrap();
-            // CMD24 8 + NCR; NWR and block 517; the poll that finds the card ready 1; CMD13 9 + NCR;
-            // deselecting 1.
+            // CMD24: 8 + NCR. NWR and block: 517. The poll that finds the card ready: 1. CMD13: 9 + NCR. Deselecting:
+            // 1.
             assert_eq!(quiet(&rig) - before, 536 + 2 * u64::from(ncr));
         }
     }
@@ -98,8 +98,13 @@ fn a_stream_takes_517_bytes_a_block() {
     }
 }
 
-/// CMD55, CMD23, CMD25 24; stop token and what follows 4; CMD13 9; CMD55, CMD22 16 and the count 7;
-/// deselecting 1.
+/// Bytes of a stream that do not depend on its length:
+///
+/// - CMD55, CMD23 and CMD25: 24
+/// - stop token and the bytes after it: 4
+/// - CMD13: 9
+/// - CMD55 and CMD22: 16, and the count: 7
+/// - deselecting: 1
 const FIXED: u64 = 61;
 
 /// Returns the share of the bus time, without busy, that a stream uses for data.

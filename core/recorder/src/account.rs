@@ -6,8 +6,8 @@
 //!                                                     being filled
 //! ```
 //!
-//! Every sample below `encoded` is either completely in a block or in a gap that is in a block. A pending gap
-//! begins at `encoded`. Pure data: shared by the encoder and the planner's model checker.
+//! Every sample before `encoded` is either completely in a block or in a gap that is in a block. A pending gap begins
+//! at `encoded`. Pure data: shared by the encoder and the planner's model checker.
 
 use crate::gap::{Cause, Gap};
 
@@ -18,7 +18,6 @@ pub(crate) struct Tally {
     pub(crate) next: u64,
     /// Samples in gaps.
     pub(crate) lost: u64,
-    /// Gaps.
     pub(crate) gaps: u64,
 }
 
@@ -148,8 +147,8 @@ impl Account {
         self.gap
     }
 
-    /// Gives up the pending gap and the `count` samples after it: they are lost, and no file contains the
-    /// gap. Everything in blocks has to be durable. Returns the gap.
+    /// Gives up the pending gap and the `count` samples after it: they count as lost, and no file contains the gap.
+    /// Requires that everything in blocks is durable. Returns the gap.
     pub(crate) fn give_up(&mut self, count: u64, now_us: u64, cause: Cause) -> Option<Gap> {
         let pending = self.gap.take();
         let gap = Gap {

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! One change is carried out at a time, as a job of the planner: step by step, when the rings can absorb a step. The
-//! inputs are in the desk, not in the recorder, so a task that is dropped leaves nothing behind: its change is
-//! completed, and an upload whose owner was dropped is discarded.
+//! desk owns the inputs, so the task that requested a change may be dropped: the change is still completed, and an
+//! upload whose owner was dropped is discarded.
 
 use crate::fat::{UPLOADS_MAX, Upload};
 use crate::guest::FileError;
@@ -34,7 +34,7 @@ pub type ChangePath = String<CHANGE_PATH_BYTES_MAX, u8>;
 )]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Begins an upload with room for this many bytes; 0 if the length is unknown. The result is its number.
+    /// Begins an upload with room for this many bytes (0 if the length is unknown). The result is the upload's number.
     BeginUpload {
         /// Length in bytes.
         bytes: u64,
@@ -109,7 +109,7 @@ pub(crate) struct Changes<'a> {
     /// Uploads whose owner was dropped.
     abandoned: Cell<[bool; UPLOADS_MAX]>,
     waker: Cell<Option<Waker>>,
-    /// Tasks whose change is next.
+    /// Wakers of tasks that wait to request a change.
     next: RefCell<WakerQueue>,
     /// True if no more changes are accepted.
     is_closed: Cell<bool>,
@@ -251,8 +251,8 @@ impl<'a> Changes<'a> {
 }
 
 impl<'a> ReadDesk<'a> {
-    /// Changes the file system: waits for the recorder to carry the change out, and returns when it is durable.
-    /// Returns the number of the upload for [`Change::BeginUpload`], otherwise 0. `data` are the blocks of a
+    /// Changes the file system: waits for the recorder to carry the change out, and returns when it is durable. Returns
+    /// the number of the upload for [`Change::BeginUpload`], otherwise 0. `data` contains the blocks of a
     /// [`Change::WriteUpload`].
     ///
     /// # Errors

@@ -54,7 +54,7 @@ impl Control {
         self.stop.store(true, Ordering::Release);
     }
 
-    /// Requests that everything pushed so far become durable before anything else, for example because the
+    /// Asks the recorder to make everything pushed so far durable before it does anything else, for example because the
     /// supply is failing. Returns the number of the request for [`flush_state`](Control::flush_state).
     pub fn flush(&self) -> u32 {
         let number = self.flush_requested.load(Ordering::Relaxed).wrapping_add(1);
@@ -77,10 +77,12 @@ impl Control {
         }
     }
 
-    /// Returns the longest time that a flush requested now takes, in us: the time to write the buffered bytes
-    /// at the rate measured on this card, a stall of 250 ms (the specification's limit) or the longest stall
-    /// seen if that is longer, the time to write the bytes that arrive during the stall, and the cost of a
-    /// checkpoint of each track.
+    /// Returns the longest time that a flush requested now takes, in us: the sum of
+    ///
+    /// - the time to write the buffered bytes at the rate measured on this card;
+    /// - a stall of 250 ms (the specification's limit), or the longest stall seen if that is longer;
+    /// - the time to write the bytes that arrive during the stall;
+    /// - the cost of a checkpoint of each track.
     pub fn flush_us_max(&self) -> u32 {
         self.flush_us_max.load(Ordering::Relaxed)
     }

@@ -41,10 +41,10 @@
 //!    [`CardFiles`], [`Change`]). They get the card between two pages of the recorder's writes, when the rings can
 //!    absorb that; the recorder counts the cost of reads.
 //!
-//! These promises hold in every state: with a full, failing, exchanged or fragmented card, and while
-//! stopping, flushing or rotating. Data are durable once the card reports them so; a card that reports
-//! falsely, or loses data that it had stored, is outside the promise. When a card fails, the data that were
-//! not yet durable are lost: a gap reports them, and recording continues in new files once the card is back.
+//! These promises hold in every state: with a full, failing, exchanged or fragmented card, and while stopping, flushing
+//! or rotating. Data is durable once the card has reported it as written; a card that reports falsely, or loses data
+//! that it had stored, is outside the promise. When a card fails, the data that was not yet durable is lost: a gap
+//! reports it, and recording continues in new files once the card is back.
 //!
 //! # Design
 //!
@@ -61,9 +61,9 @@
 //! beginning of that page elsewhere. So a checkpoint waits for a multiple of up to 32 KiB if samples arrive
 //! fast enough, and files begin at such multiples.
 //!
-//! **Samples go first.** File-system steps, reads and checkpoints get the card only when all rings can absorb
-//! them plus the longest stall. While other tasks read, the rings fill up to a page, which is then written in one
-//! burst. Urgent steps, such as preparing a file that is needed now, wait at most 20 ms.
+//! **Samples take precedence.** File-system steps, reads and checkpoints get the card only when all rings can absorb
+//! them plus the longest stall. While other tasks read, samples stay in the rings until they fill a page, which is then
+//! written in one burst. Urgent steps, such as preparing a file that is needed now, wait at most 20 ms.
 //!
 //! # A checkpoint, step by step
 //!

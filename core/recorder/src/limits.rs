@@ -75,8 +75,8 @@ impl Limits {
         page_blocks: PAGE_BLOCKS,
     };
 
-    /// Returns true if one of `tracks` tracks may prepare another file in addition to the one being written,
-    /// the prepared ones, and complete ones that are not closed yet.
+    /// Returns true if one of `tracks` tracks may prepare another file in addition to the one being written, its
+    /// `ahead` prepared files, and its `closing` complete files that are not closed yet.
     pub(crate) fn may_reserve(&self, ahead: u8, closing: u8, tracks: u8) -> bool {
         ahead + closing + 1 < self.files_max / tracks.max(1)
     }
@@ -102,7 +102,7 @@ pub(crate) const TURN_BYTES: usize = 16 * 1024;
 
 /// Assumed cost of an operation before the first measurement on the card, in us.
 pub(crate) const COST_US_FIRST: u32 = 20_000;
-/// Cost up to which a measurement may more than double the previous cost, in us.
+/// Cost, in us, to which a single measurement may raise the assumed cost even if that more than doubles it.
 pub(crate) const COST_US_MIN: u32 = 1_000;
 /// Minimum interval for measuring a rate, in us.
 pub(crate) const RATE_US: u64 = 20_000;
@@ -115,13 +115,12 @@ pub(crate) const OVERDUE_PART: u64 = 16;
 pub(crate) const OVERDUE_US_MIN: u64 = 1_000;
 /// Longest busy time that the specification allows a card, in us (4.6.2.2).
 pub(crate) const BUSY_US_MAX: u32 = 250_000;
-/// Fill level (1/n of the ring) below which a ring that cannot absorb that busy time admits file-system
-/// steps.
+/// Fill level (1/n of the ring) below which a ring that cannot absorb [`BUSY_US_MAX`] admits file-system steps.
 pub(crate) const STEP_PART_OF_RING: u64 = 16;
 /// Stall assumed for a step on a card that has not stalled yet, in us.
 pub(crate) const STEP_STALL_US: u32 = 40_000;
-/// Files are prepared at any cost when the room in the files lasts no longer than this. Reserving 64 MiB
-/// takes about 50 steps, each of which may wait [`PATIENCE_US`] for the rings.
+/// Files are prepared at any cost when the remaining space in the open and prepared files lasts no longer than this.
+/// Reserving 64 MiB takes about 50 steps, each of which may wait [`PATIENCE_US`] for the rings.
 pub(crate) const URGENT_US: u64 = 5_000_000;
 const _: () = assert!(URGENT_US > 4 * 50 * PATIENCE_US);
 /// The same if a recording may have to be removed first, which takes about 200 more steps.
@@ -131,5 +130,5 @@ const _: () = assert!(URGENT_REMOVAL_US > 4 * 250 * PATIENCE_US);
 pub(crate) const PATIENCE_US: u64 = 20_000;
 /// Interval between two attempts to prepare a file on a full card, in us.
 pub(crate) const FULL_RETRY_US: u64 = 1_000_000;
-/// Fraction of a ring (1/n) reserved for everything else if stalls alone would fill it.
+/// If a stall alone would fill a ring, this fraction (1/n) of the ring still counts as room for other work.
 pub(crate) const ROOM_PART: u64 = 16;

@@ -5,12 +5,12 @@
 
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, Ordering, fence};
 
-/// Length stored in the head of a slot for a sample that is longer than the slot.
+/// Length stored with a sample that is longer than its slot.
 const TOO_LONG: u16 = u16::MAX;
 
 /// Memory for the newest samples of a stream: `SLOTS` samples of up to `BYTES` bytes.
 ///
-/// A task that shows samples every 100 ms needs room for those of 150 ms.
+/// A task that shows samples every 100 ms needs room for the samples of 150 ms.
 pub struct NewestMemory<const SLOTS: usize, const BYTES: usize> {
     next: AtomicU32,
     heads: [Head; SLOTS],
@@ -29,7 +29,7 @@ struct Head {
 impl<const SLOTS: usize, const BYTES: usize> NewestMemory<SLOTS, BYTES> {
     /// Creates an empty memory.
     pub const fn new() -> Self {
-        // The number of the next slot marks an empty one, so there are at least two.
+        // Each empty slot holds the number of the following slot, so there are at least two slots.
         const { assert!(SLOTS >= 2 && SLOTS.is_power_of_two() && BYTES < TOO_LONG as usize) };
         let mut heads = [const {
             Head {
@@ -84,7 +84,7 @@ pub enum Shown {
         /// Index of its schema in the format.
         schema: u8,
     },
-    /// The sample has not been taken yet.
+    /// The producer has not pushed this sample yet.
     Later,
     /// The sample is lost: it is not among the newest ones, although newer and older ones are.
     Lost,

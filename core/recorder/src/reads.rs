@@ -62,7 +62,7 @@ struct Inner<'a> {
     recorder: Option<Waker>,
     /// Time until which readers count as active, in us.
     active_until_us: u64,
-    /// The next request was postponed before, and counted.
+    /// True if the next request has already been postponed and counted.
     is_postponed: bool,
     tally: ReadTally,
 }
@@ -97,7 +97,7 @@ enum Stage {
 /// Priority of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ReadClass {
-    /// Directories and live data: goes first, and one buffer is reserved for it if there are several.
+    /// Directories and live data: served first, and one buffer is reserved for this class if there are several buffers.
     Short,
     /// Contents of files.
     Bulk,
@@ -551,8 +551,8 @@ impl<'a> ReadDesk<'a> {
         wakers.into_iter().flatten().for_each(Waker::wake);
     }
 
-    /// Registers the sleeping recorder, which wakes for a new request. `known` states whether it already knows of a
-    /// pending read and of a pending change. Ready if another one is pending.
+    /// Registers the sleeping recorder, which a new request wakes. `known` states whether the recorder already knows of
+    /// a pending read and of a pending change. Returns `Ready` if a request that it does not know of is pending.
     pub(crate) fn poll_request(&self, context: &Context, known: (bool, bool)) -> Poll<()> {
         let mut inner = self.inner.borrow_mut();
         let is_read_new = !known.0 && inner.next().is_some();

@@ -40,8 +40,8 @@ pub struct Config {
     pub when_full: WhenFull,
     /// True if [`Recorder::serve`] continues to serve other tasks after the end of the recording.
     pub serves_after_end: bool,
-    /// Minimum stall that the rings have to absorb in addition to reads of other tasks, in us: a longer one counts
-    /// if the card has shown it since it was acquired. 0 if nothing is known about the card.
+    /// Stall that the rings have to absorb in addition to reads of other tasks, in us. If the card has shown a longer
+    /// one since it was acquired, that one counts. 0 if nothing is known about the card.
     pub stall_budget_us: u32,
 }
 
@@ -157,7 +157,7 @@ where
         result
     }
 
-    /// Serves reads of other tasks after the end of a recording, until `is_over` returns true. It is called after
+    /// Serves reads of other tasks after the end of a recording, until `is_over` returns true. Calls `is_over` after
     /// each action, at least every 2 ms. A card that is removed meanwhile is mounted again when it is back.
     ///
     /// # Errors
@@ -309,7 +309,6 @@ where
     }
 }
 
-/// End of a job.
 enum JobEnd<CardError, VolumeError> {
     /// The job is done.
     Done(Done),

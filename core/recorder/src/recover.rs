@@ -8,9 +8,9 @@
 //!   5  read the totals: text, from the last mark; binary, from each stream's last block and last header
 //! ```
 //!
-//! Blocks of older recordings have another epoch. Behind the last durable block a card may have kept some
-//! blocks and not others: step 3 goes back from any such block that step 2 finds, and step 4 stops at the
-//! first missing one. So the end is never before the last checkpoint, and the file has no holes.
+//! Blocks of older recordings have another epoch. After the last durable block, a card may have kept some blocks and
+//! not others: step 3 goes back from any such block that step 2 finds, and step 4 stops at the first missing one. So
+//! the end is never before the last checkpoint, and the file has no holes.
 //!
 //! Files of version 0.1 have marks without totals; block 0 identifies the version.
 
@@ -341,8 +341,8 @@ impl<R: Reader> Scan<'_, R> {
         })
     }
 
-    /// Returns the length without the line of the last mark: scans back over blanks to its `#`, and over the
-    /// commas before that.
+    /// Returns the length without the line of the last mark: scans back over spaces to its `#`, and over the commas
+    /// before that.
     async fn without_mark(&mut self, end: u32) -> Result<u64, R::Error> {
         let tail_bytes = match self.kind {
             Kind::TextV1 => mark::TAIL_V1_BYTES,

@@ -18,12 +18,12 @@
 //!
 //! # Order of loads and stores
 //!
-//! The producer stores a boundary first, then the count of lost samples or the head behind the boundary, each
-//! with release semantics. The consumer loads them in reverse order with acquire semantics: the count of lost
-//! samples before it calls [`Consumer::next`], and there the head before the boundaries. So no sample that it
-//! sees lies behind a boundary that it does not see, and the gaps taken until the ring is empty hold at least
-//! as many samples as the count read before. There is one exception: the consumer sees a gap that a push on
-//! another core is changing at this moment only after that push has completed.
+//! The producer stores a boundary first, then the count of lost samples or a head beyond the boundary, each with
+//! release semantics. The consumer loads them in reverse order with acquire semantics: the count of lost samples before
+//! it calls [`Consumer::next`], and there the head before the boundaries. So no sample that it sees lies beyond a
+//! boundary that it does not see, and the gaps taken until the ring is empty hold at least as many samples as the count
+//! read before. There is one exception: the consumer sees a gap that a push on another core is changing at this moment
+//! only after that push has completed.
 //!
 //! # End
 //!
@@ -195,7 +195,6 @@ pub struct Producer<'a> {
     at: usize,
     head: u32,
     index: u64,
-    /// The open gap.
     gap: Option<OpenGap>,
     /// Orders carried out.
     orders: u32,
@@ -329,7 +328,7 @@ impl<'a> Producer<'a> {
         Ok(())
     }
 
-    /// Copies a sample behind the head; returns false if it is text with a newline before its end.
+    /// Copies a sample to the memory from the head on; returns false if it is text with a newline before its end.
     #[inline]
     fn copy(&self, sample: &[u8]) -> bool {
         if let Shape::Line(_) = self.shape {
@@ -509,7 +508,7 @@ pub struct Consumer<'a> {
 pub(crate) enum Next {
     /// Number of sample bytes before the next gap or session; never 0.
     Samples(usize),
-    /// A gap. It may grow until it is taken, and afterwards: the rest is then another gap.
+    /// A gap. It may still grow until it is taken; samples lost after that form another gap.
     Gap(Gap),
     /// A session starts.
     Session,
@@ -601,7 +600,7 @@ impl Consumer<'_> {
 
     /// Returns the next item in the ring.
     pub(crate) fn next(&self) -> Next {
-        // Load the level before the boundaries: a boundary published meanwhile lies behind this head.
+        // Load the level before the boundaries: a boundary published meanwhile lies at or beyond this head.
         let level = self.level_bytes();
         let (before, boundary) = match self.shared.boundaries.first() {
             Some((position, boundary)) => {
@@ -667,8 +666,7 @@ impl Consumer<'_> {
         Some(session)
     }
 
-    /// Copies bytes starting `skip` bytes behind the tail, without taking them. Bytes past the level are
-    /// stale.
+    /// Copies bytes from `skip` bytes after the tail on, without taking them. Bytes past the level are stale.
     pub(crate) fn peek(&self, skip: usize, out: &mut [u8]) {
         let mut at = self.at + skip;
         if at >= self.bytes.len() {

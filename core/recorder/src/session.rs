@@ -1,4 +1,4 @@
-//! Sessions: named stretches of a stream, each in its own files.
+//! Sessions: named parts of a stream, each in its own files.
 
 use crate::format::{Format, Schema};
 use core::fmt;
@@ -13,7 +13,7 @@ pub(crate) const SESSIONS_MAX: u32 = 2;
 // The counters wrap at 2^32; a power of two keeps the slot sequence continuous there.
 const _: () = assert!(SESSIONS_MAX.is_power_of_two());
 
-/// A stretch of a stream with a name, settings and a schema. Its samples go to new files.
+/// A part of a stream with a name, settings and a schema. Its samples go to new files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Session {
     name: SessionName,
@@ -188,7 +188,7 @@ pub(crate) struct Sessions {
     slots: [Cells; SESSIONS_MAX as usize],
     /// Sessions of the producer ever taken, modulo 2^32. Written by the consumer.
     taken: AtomicU32,
-    /// The requested session. The consumer writes and reads it; the producer only decides its position.
+    /// The requested session. The consumer writes and reads it; the producer only determines its position.
     requested: Cells,
     /// Requested sessions ever taken, modulo 2^32. Written by the consumer.
     requests_taken: AtomicU32,
@@ -232,7 +232,6 @@ impl Sessions {
         self.requested.store(session);
     }
 
-    /// Takes the requested session.
     /// Returns the schema of the producer's next session.
     pub(crate) fn next_schema(&self) -> u8 {
         let taken = self.taken.load(Ordering::Relaxed);

@@ -159,7 +159,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         }
         if let Some(session) = self.control.take_session() {
             for stream in &self.streams {
-                // If the request is refused, the ring already has a session pending that is as new.
+                // A ring refuses a session while the one requested before has not begun in a file.
                 let _ = stream.consumer.request_session(&session);
             }
         }
@@ -439,7 +439,6 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         }
     }
 
-    /// Returns the first stream of a track.
     fn first_of_track(&self, at: u8) -> &Stream<'a> {
         self.of_track(at).next().unwrap_or(&self.streams[0])
     }
@@ -454,8 +453,8 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         }
     }
 
-    /// Returns the name of the session that a track's file belongs to: that of its first header, from which
-    /// recovery names the file too.
+    /// Returns the name of the session that a track's file belongs to. It comes from the file's first header, from
+    /// which recovery takes it too.
     fn session_name(&self, at: u8) -> ShortText {
         let stream = &self.streams[usize::from(self.tracks[usize::from(at)].first_stream)];
         let session = stream.encoder.session();
@@ -475,7 +474,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         }
     }
 
-    /// Puts the file aside. A file without blocks is reused.
+    /// Puts the file being written aside, to be closed later. A file without blocks is reused.
     async fn leave(&mut self, at: u8) -> Result<(), M::Error> {
         if self.state.card == Card::Writing(at) {
             self.end_write().await?;
@@ -574,7 +573,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         }
     }
 
-    /// Handles a failure of the card: data that were not durable become gaps.
+    /// Handles a failure of the card: data that was not durable becomes a gap.
     pub(crate) fn lose_card(&mut self) {
         let was_mounted = matches!(self.state.card, Card::Idle | Card::Writing(_));
         if was_mounted {
@@ -651,7 +650,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             }
         }
         let us = (us as u32).clamp(SLEEP_US_MIN, SLEEP_US_MAX);
-        // Whatever is pending already waits for the rings.
+        // Requests that are already pending wait for the rings; they must not wake the recorder again.
         let known = (self.now.is_read_pending, self.now.is_change_pending);
         let reads = self.reads;
         let mut delay = pin!(self.delay.delay_us(us));

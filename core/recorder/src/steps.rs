@@ -52,7 +52,6 @@ impl Steps {
         self.blocks.set(blocks);
     }
 
-    /// Returns the pending step.
     pub(crate) fn pending(&self) -> Option<Step> {
         self.pending.get()
     }

@@ -16,11 +16,11 @@ pub struct StreamConfig {
     pub prefix: [u8; 3],
     /// Format of the samples.
     pub format: Format,
-    /// Newest data that a power loss may cost.
+    /// Durability window.
     pub window: Window,
 }
 
-/// Durability window: the newest data that a power loss may cost.
+/// Durability window: the newest data, which a power loss may destroy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Window {
     /// Samples pushed in the last n us; n is at least 1.
@@ -55,8 +55,7 @@ pub struct StreamSummary {
     /// Number of times that the durability window was exceeded, because meeting it could have lost samples or
     /// because the card did not allow it.
     pub window_breaches: u32,
-    /// Greatest age of data that were lost, or could have been lost, to a power loss or a card failure, in
-    /// us.
+    /// Greatest age of data that was lost, or could have been lost, in a power loss or a card failure, in us.
     pub at_risk_us_max: u64,
 }
 
@@ -112,7 +111,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Returns true if samples or a gap are not in blocks yet, including a gap behind a session boundary.
+    /// Returns true if samples or a gap are not in blocks yet, including a gap after a session boundary.
     pub(crate) fn is_waiting(&self) -> bool {
         self.encoder.account().gap().is_some()
             || self.consumer.level_bytes() > 0
@@ -124,7 +123,7 @@ impl<'a> Stream<'a> {
         self.is_waiting() || !self.encoder.is_marked() || self.encoder.account().has_unsaved()
     }
 
-    /// Updates the arrival rate. While everything is durable, nothing is at risk.
+    /// Updates the arrival rate. While everything is durable, also moves the durable time to the present.
     pub(crate) fn observe(&mut self, now_us: u64) {
         self.rate.observe(now_us, self.consumer.head());
         if !self.has_unsaved() {
@@ -144,7 +143,7 @@ impl<'a> Stream<'a> {
         usize::try_from(left).unwrap_or(0)
     }
 
-    /// Returns true if the pending checkpoint covers something that is not in blocks yet.
+    /// Returns true if the pending checkpoint includes something that is not in blocks yet.
     pub(crate) fn is_behind(&self) -> bool {
         let lost_left = self
             .checkpoint_lost
@@ -200,7 +199,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Commits: everything in pushed blocks is durable. If the pending checkpoint is complete, `requested_us` is
+    /// Records that everything in pushed blocks is durable. If the pending checkpoint is complete, `requested_us` is
     /// the time of its request.
     pub(crate) fn commit(&mut self, now_us: u64, requested_us: Option<u64>) -> Option<Committed> {
         let before = self.encoder.account().durable().next;
@@ -243,7 +242,7 @@ impl<'a> Stream<'a> {
         self.summary.window_breaches = self.summary.window_breaches.saturating_add(count);
     }
 
-    /// Returns the number of samples in the ring. Samples behind the boundary of a session have its schema.
+    /// Returns the number of samples in the ring. Samples after a session boundary have that session's schema.
     fn waiting_samples(&self) -> u64 {
         let bytes = self.consumer.level_bytes();
         let Some(schema) = self.encoder.schema() else {

@@ -95,7 +95,6 @@ impl Files {
         self.set(slot, file);
     }
 
-    /// Frees a slot.
     pub(crate) fn free(&mut self, slot: u8) {
         self.set(slot, Slot::Free);
     }

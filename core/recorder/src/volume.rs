@@ -43,7 +43,7 @@ pub struct Extent {
     pub blocks: u32,
 }
 
-/// A short name as a directory stores it: eight and three characters, padded with blanks.
+/// A short name as a directory stores it: eight and three characters, padded with spaces.
 pub type Name = [u8; 11];
 
 /// Maximum number of recordings in one folder.
@@ -73,7 +73,7 @@ impl FileId {
         name_of(self.prefix, self.number % NAMES, self.extension)
     }
 
-    /// Returns the short name of the folder, such as `LOG00000` and three blanks.
+    /// Returns the short name of the folder, such as `LOG00000` and three spaces.
     pub fn folder_name(&self) -> Name {
         name_of(self.prefix, self.number / FOLDER_RECORDINGS_MAX, *b"   ")
     }

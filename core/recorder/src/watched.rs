@@ -37,7 +37,7 @@ pub struct Figures {
     pub rate_bytes_per_s: u32,
     /// Blocks written.
     pub blocks: u64,
-    /// Number of writes: a write is one block, or the end of consecutive blocks.
+    /// Number of measured operations: writes of one block, and ends of a write (the stop of a CMD25).
     pub writes: u64,
     /// Median latency of a write, in us. This and the next percentile are up to a quarter too high.
     pub write_us_median: u32,
@@ -175,7 +175,7 @@ impl Watched {
                 .flatten()
                 .filter(|file| file.stream == stream)
         };
-        // Of files with the same first sample, only the newest one has samples.
+        // Of several files with the same first sample, only the newest contains samples.
         let before = files().filter(|file| file.first <= number);
         let found = before.max_by_key(|file| (file.first, file.id.number));
         let found = found.or_else(|| files().min_by_key(|file| file.first));

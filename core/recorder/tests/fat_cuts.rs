@@ -228,7 +228,7 @@ impl Run<'_> {
                 is_removal && is_after && !now.listed.contains(it)
             });
         let removed = rig.take_removed();
-        // It cannot know if the very last block was written just as power failed.
+        // The mount cannot know of the removal if the very last block was written just as power failed.
         let is_known = removed.is_some() || !what.starts_with("Any");
         if is_known && removed != gone.map(|it| it.id) {
             wrong(format!(

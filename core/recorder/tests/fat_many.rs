@@ -15,7 +15,7 @@ const CARD: Spec = Spec {
     has_files: false,
 };
 const RECORDINGS: u32 = 10_000;
-/// Reading them takes about 1.5 s at 4 MHz, where cards read 0.35 MB/s.
+/// Maximum number of blocks that a mount reads. Reading them takes about 1.5 s at 4 MHz, where cards read 0.35 MB/s.
 const MOUNT_READS_MAX: u64 = 1_000;
 
 const SESSION: &str = "a-session_with-a-long-name_32byt";

@@ -60,7 +60,7 @@ fn block_of(index: u32) -> [u8; 512] {
 fn card(under: &Under) -> Image {
     let mut image = FAT16.make();
     let mut disk = Rig::mounted(image.disk.clone()).disk.powered_up();
-    // As many clusters as are free before the journal.
+    // Occupies the clusters that are free before the journal.
     let finished = vec![b'x'; 15 * 512];
     disk = with_file(&disk, 0, "REC00040.CSV", &finished);
     let mut bytes = Vec::new();

@@ -25,7 +25,6 @@ enum Part {
     ChunkHead,
     /// Fields after the last chunk.
     Trailer,
-    /// The end.
     End,
 }
 

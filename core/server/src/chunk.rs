@@ -44,8 +44,7 @@ impl ChunkLine {
             },
             (State::Text, _) => (),
         }
-        // The first byte that is not a digit: an extension begins with a semicolon, possibly after
-        // blanks.
+        // The first byte that is not a digit: an extension begins with a semicolon, possibly after spaces.
         self.len += 1;
         let is_first_of_text =
             self.state == State::Text && self.len == usize::from(self.digits) + 1;

@@ -94,7 +94,7 @@ pub fn admit(head: &Head, config: &Config) -> Result<(), Refused> {
     }
 }
 
-/// Decides whether a request may change something. Stricter than [`admit`] because such a request may be a GET.
+/// Decides whether a request may change something. Stricter than [`admit`], because such a request may be a GET.
 ///
 /// # Errors
 /// 403 if the server is read-only, or a page other than the server's own caused the request.

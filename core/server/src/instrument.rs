@@ -6,8 +6,8 @@ use cardiograph_recorder::SessionError;
 /// Maximum length of a sample as text, in bytes, without a line end.
 pub const ROW_BYTES_MAX: usize = 512;
 
-/// The recorder's side of the server. No method waits: the server polls at its own pace, so that a client
-/// costs the recorder nothing.
+/// The recorder's side of the server. No method waits. The server polls at its own pace, so a client costs the recorder
+/// nothing.
 pub trait Instrument {
     /// Returns the state of the recorder, or `None` if this server has no recorder.
     fn status(&self) -> Option<Status>;

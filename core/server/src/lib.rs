@@ -28,13 +28,13 @@
 //! ever mistaken for a request. Then it checks the name by which the client knows the server, and the page that sent
 //! the request. Only then does the router look at method, path and arguments. An operation sends nothing until the
 //! storage has confirmed as much as it can, so that a failure up to then has its own status. A later failure interrupts
-//! the response, which the client notices because it knows the length.
+//! the response; the client notices this, because it knows the length.
 //!
 //! # Memory
 //!
-//! A connection has two buffers ([`Buffers`]): 1536 bytes for the head of the request and 768 bytes for everything that the
-//! server generates or receives. Bytes of files are sent from the read buffer of the storage. Together with the future of
-//! [`Server::serve`], this is at most 4 KiB on a 32-bit target, without the futures of storage, timer and
+//! A connection has two buffers ([`Buffers`]): 1536 bytes for the head of the request, and 768 bytes for everything
+//! that the server generates or receives. Bytes of files are sent from the read buffer of the storage. Together with
+//! the future of [`Server::serve`], this is at most 4 KiB on a 32-bit target, without the futures of storage, timer and
 //! socket; `size.rs` asserts it when the crate is compiled for one.
 //!
 //! # A device

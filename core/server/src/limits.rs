@@ -2,7 +2,7 @@
 
 /// Buffer for a request head and the first bytes after it. Browsers send about 700 bytes.
 pub const HEAD_BYTES_MAX: usize = 1536;
-/// Part of that buffer that stays free for the body: chunk sizes are parsed there.
+/// Part of that buffer that stays free for the body, because chunk sizes are parsed there.
 pub(crate) const TAIL_BYTES_MIN: usize = 64;
 /// Maximum number of header fields.
 pub(crate) const FIELDS_MAX: usize = 32;
@@ -34,7 +34,8 @@ pub(crate) const DRAIN_MS: u32 = 1_000;
 pub(crate) const TURN_MS: u32 = 5;
 /// Interval at which a growing file is checked for new bytes, in ms.
 pub(crate) const FOLLOW_MS: u32 = 200;
-/// Interval of samples on `/live?all=1`, in ms. A sample may be 250 ms old when it arrives.
+/// Interval at which `/live?all=1` sends new samples, in ms. It is short enough for a sample to reach a client within
+/// 250 ms of its recording, including the network (tested in host/compare/tests/served.rs).
 pub(crate) const SAMPLES_MS: u32 = 100;
 /// Interval of status events on `/live`, in ms.
 pub(crate) const STATUS_MS: u64 = 500;

@@ -23,9 +23,9 @@ pub(crate) fn find_delimiter(bytes: &[u8], boundary: &str) -> Option<usize> {
 /// name if the part is not a file. Returns `None` if the head is damaged.
 pub(crate) fn file_name(head: &[u8]) -> Option<&str> {
     let head = str::from_utf8(head).ok()?;
-    // Blanks may follow the boundary.
-    let (blanks, lines) = head.split_once("\r\n")?;
-    if !blanks.bytes().all(|byte| matches!(byte, b' ' | b'\t')) {
+    // Spaces and tabs may follow the boundary.
+    let (spaces, lines) = head.split_once("\r\n")?;
+    if !spaces.bytes().all(|byte| matches!(byte, b' ' | b'\t')) {
         return None;
     }
     for line in lines.split("\r\n").filter(|line| !line.is_empty()) {

@@ -1,4 +1,4 @@
-//! Paths and queries: decoded once, and refused unless they are plain.
+//! Paths and queries: decoded once, and refused if they violate the rules in docs/security.md.
 
 use crate::Error;
 use crate::route::is_answered;
@@ -11,9 +11,9 @@ pub type Path = heapless::String<PATH_BYTES_MAX>;
 /// Decodes and checks a path. Removes a trailing slash.
 ///
 /// # Errors
-/// 400 for a path that is not plain, 403 for hidden names.
+/// 400 for a path that violates the rules in docs/security.md, 403 for hidden names.
 pub fn decode_path(encoded: &str) -> Result<Path, Refused> {
-    let mut path: Path = decode(encoded, Blank::Plus)?;
+    let mut path: Path = decode(encoded, PlusSign::Plus)?;
     if path.len() > 1 && path.ends_with('/') {
         path.pop();
     }
@@ -23,17 +23,17 @@ pub fn decode_path(encoded: &str) -> Result<Path, Refused> {
 
 /// Meaning of `+`.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Blank {
+pub(crate) enum PlusSign {
     /// A plus sign, as in paths.
     Plus,
-    /// A blank, as in queries and forms.
-    Blank,
+    /// A space, as in queries and forms.
+    Space,
 }
 
 /// Decodes percent-encoding, once.
 pub(crate) fn decode<const N: usize>(
     encoded: &str,
-    blank: Blank,
+    plus_sign: PlusSign,
 ) -> Result<heapless::String<N>, Refused> {
     let mut bytes = heapless::Vec::<u8, N>::new();
     let mut rest = encoded.bytes();
@@ -47,7 +47,7 @@ pub(crate) fn decode<const N: usize>(
                 };
                 (high << 4 | low) as u8
             }
-            b'+' if blank == Blank::Blank => b' ',
+            b'+' if plus_sign == PlusSign::Space => b' ',
             byte => byte,
         };
         bytes
@@ -79,10 +79,10 @@ pub(crate) fn check(path: &str) -> Result<(), Refused> {
     })
 }
 
-/// Returns true for names that mean the same to every storage.
+/// Returns true for names that mean the same file in every storage.
 fn is_plain(name: &str) -> bool {
     let is_odd = |letter: char| letter.is_control() || letter == '\\' || letter == '%';
-    // Windows and FAT drop dots and blanks at the end: "A." would be another name for "A".
+    // Windows and FAT drop dots and spaces at the end: "A." would be another name for "A".
     !name.is_empty() && !name.ends_with(['.', ' ']) && !name.contains(is_odd)
 }
 
@@ -91,7 +91,7 @@ pub(crate) fn unavailable(folder: &str, name: &str) -> Option<&'static str> {
     let separator = usize::from(folder != "/");
     if !is_plain(name) {
         Some(
-            "the name has a percent sign, a backslash or a control character, or ends with a dot or a blank; rename \
+            "the name has a percent sign, a backslash or a control character, or ends with a dot or a space; rename \
              it where the card is mounted or, if it is a file, download its folder as tar",
         )
     } else if folder.len() + separator + name.len() > PATH_BYTES_MAX {
@@ -177,7 +177,9 @@ impl<'b> Query<'b> {
     /// 400 if it is too long or not UTF-8.
     pub fn text<const N: usize>(&self, name: &str) -> Result<Option<heapless::String<N>>, Refused> {
         let value = self.value(name);
-        value.map(|value| decode(value, Blank::Blank)).transpose()
+        value
+            .map(|value| decode(value, PlusSign::Space))
+            .transpose()
     }
 
     /// Returns a path.

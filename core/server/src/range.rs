@@ -7,7 +7,7 @@ use core::fmt::Write;
 /// An entity tag, with its quotation marks.
 pub(crate) type Tag = heapless::String<48>;
 
-/// Returns the entity tag of a file. That of a recording is epoch and length, so that a client that has the
+/// Returns the entity tag of a file. The tag of a recording consists of epoch and length, so that a client that has the
 /// first n bytes can continue at n at any time.
 pub(crate) fn tag_of(stat: &Stat) -> Tag {
     let (mut tag, bytes) = (Tag::new(), stat.bytes);
@@ -38,8 +38,7 @@ pub(crate) fn is_matched(fields: &Fields, tag: Option<&str>) -> bool {
     list.is_none_or(|list| contains(list, tag, |item, tag| item == tag))
 }
 
-/// Returns true if the conditions of a change are met. `stat` is `None` if nothing has the path. Folders have no
-/// tag.
+/// Returns true if the conditions of a change are met. `stat` is `None` if nothing has the path. Folders have no tag.
 pub(crate) fn is_met(fields: &Fields, stat: Option<&Stat>) -> bool {
     let tag = stat.filter(|stat| stat.kind == Kind::File).map(tag_of);
     match (stat, tag) {

@@ -112,8 +112,8 @@ pub struct Live {
 /// Determines the operation of a request.
 ///
 /// # Errors
-/// [`Refused`]: 400 for paths and arguments that are not plain, 403 for protected ones and for changes that are
-/// not allowed, 405 for methods that the path does not support, 411 for uploads of unknown length.
+/// [`Refused`]: 400 for paths and arguments that violate the rules in docs/security.md, 403 for protected paths and for
+/// changes that are not allowed, 405 for methods that the path does not support, 411 for uploads of unknown length.
 pub fn route<'h>(head: &Head<'h>, config: &Config) -> Result<Route<'h>, Refused> {
     let (path, query) = head.target.split_once('?').unwrap_or((head.target, ""));
     let query = Query(query);
@@ -191,7 +191,7 @@ fn at(operation: Operation<'_>, path: Path) -> Route<'_> {
     Route { operation, path }
 }
 
-/// Returns the path in the argument `dir` or `path`, as in the stock server.
+/// Returns the path in the argument `dir` or `path`, as in the web server of study 1.
 fn directory(query: Query) -> Result<Path, Refused> {
     let path = match query.path("dir")? {
         Some(path) => Some(path),
@@ -437,7 +437,7 @@ fn rename<'h>(head: &Head<'h>, path: Path) -> Result<Route<'h>, Refused> {
     Ok(at(Operation::Move { to }, path))
 }
 
-/// Returns true if a new path is a file, by the rule of the stock server: its name has a dot after the first
+/// Returns true if a new path is a file, by the rule of the web server of study 1: its name has a dot after the first
 /// letter.
 pub(crate) fn names_file(path: &str) -> bool {
     name(path).rfind('.').is_some_and(|at| at > 0)

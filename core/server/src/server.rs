@@ -96,8 +96,8 @@ impl<'a, S: Storage, I: Instrument, T: Timer> Server<'a, S, I, T> {
     /// Serves one connection until either side closes it or a time limit ends it. The caller then closes the
     /// socket. The buffers are the caller's, so that they can be static on a device.
     ///
-    /// Time limits drop reads and writes of the socket that have not finished: both have to be cancel-safe, so that
-    /// a dropped one has transferred nothing.
+    /// Time limits drop reads and writes of the socket that have not finished. Both therefore have to be cancel-safe: a
+    /// dropped one must have transferred nothing.
     pub async fn serve<C: Read + Write>(&self, socket: &mut C, buffers: &mut Buffers) {
         add(&self.counters.connections, 1);
         let Buffers { head, out } = buffers;

@@ -17,10 +17,10 @@ pub type SessionName = heapless::String<SESSION_BYTES_MAX>;
 
 /// Files as the server sees them. All connections share one storage in one thread.
 ///
-/// A path begins with `/`, separates its components with single slashes, and does not end with one, except
-/// for the root, `/`. It has at most [`PATH_BYTES_MAX`] bytes. The server has already refused `..`,
-/// backslashes, control characters, trailing dots and blanks, and hidden names; a storage additionally
-/// refuses whatever else could escape it, such as symbolic links, with [`Error::Forbidden`].
+/// A path begins with `/`, separates its components with single slashes, and does not end with one, except for the
+/// root, `/`. It has at most [`PATH_BYTES_MAX`] bytes. The server has already refused `..`, backslashes, control
+/// characters, trailing dots and spaces, and hidden names; a storage additionally refuses whatever else could escape
+/// it, such as symbolic links, with [`Error::Forbidden`].
 ///
 /// A connection that ends drops its futures, files, listings and uploads at any await. An operation that has
 /// begun to change the storage is then completed or undone, not left half done.
@@ -105,8 +105,8 @@ pub trait Storage {
     /// true if there was no old file.
     ///
     /// # Errors
-    /// [`Error::Recording`] or [`Error::IsDirectory`] if something of the kind has taken the name meanwhile,
-    /// or a failure of the card. The old file is then unchanged, and the temporary one is removed.
+    /// [`Error::Recording`] or [`Error::IsDirectory`] if such a file or a directory has taken the name meanwhile, or a
+    /// failure of the card. The old file is then unchanged, and the temporary one is removed.
     async fn commit(&self, upload: Self::Upload) -> Result<bool, Error>;
 
     /// Removes an upload that was not completed.
@@ -172,8 +172,8 @@ pub enum Kind {
 /// Identity of a file's contents. Together with the length, it is the entity tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
-    /// A recording, in progress or finished: bytes are only appended, so that a download continues at any
-    /// length. The epoch is unique to the recording.
+    /// A recording, in progress or finished: bytes are only appended, so a download can continue at any length. The
+    /// epoch is unique to the recording.
     Appended {
         /// Epoch, from the first mark of the file.
         epoch: u32,

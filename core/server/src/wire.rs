@@ -56,7 +56,7 @@ pub(crate) struct Wire<'c, C, T> {
     framing: Framing,
     counters: &'c Counters,
     pace: Pace,
-    /// The response to HTTP/1.0 cannot be chunked.
+    /// Minor version of HTTP/1: a response to HTTP/1.0 cannot be chunked.
     minor: u8,
     is_head: bool,
     /// The connection ends with this response.
@@ -144,8 +144,7 @@ impl<'c, C: Read + Write, T: Timer> Wire<'c, C, T> {
         self.is_head
     }
 
-    /// Returns true if the client does not support chunks, so that a response of unknown length ends the
-    /// connection.
+    /// Returns true if the client does not support chunks. A response of unknown length then ends the connection.
     pub(crate) fn is_old(&self) -> bool {
         self.minor == 0
     }
@@ -356,7 +355,6 @@ impl<'c, C: Read + Write, T: Timer> Wire<'c, C, T> {
         self.len += bytes.len();
     }
 
-    /// Returns the text of the line.
     pub(crate) fn line_text(&self, line: &Line) -> &[u8] {
         &self.out[line.text.into()..self.len]
     }
@@ -375,7 +373,6 @@ impl<'c, C: Read + Write, T: Timer> Wire<'c, C, T> {
         self.len = self.len.min(usize::from(line.text) + bytes);
     }
 
-    /// Drops the line.
     pub(crate) fn drop_line(&mut self, line: &Line) {
         self.len = line.start.into();
     }
@@ -548,7 +545,7 @@ impl<'c, C: Read + Write, T: Timer> Wire<'c, C, T> {
         self.finish().await
     }
 
-    /// Reads and drops bytes for a moment, so that a client that is still sending receives its response.
+    /// Reads and drops bytes for a limited time, so that a client that is still sending receives its response.
     pub(crate) async fn drain(&mut self, bytes_max: u64, ms: u32) {
         let (start_ms, mut bytes) = (self.timer.now_ms(), 0);
         while bytes < bytes_max {

@@ -199,7 +199,7 @@ fn recordings_that_are_listed_without_epochs_are_archived() {
     assert_eq!(bytes, [vec![b'a'; 700], vec![b'b'; 600]]);
 }
 
-/// The guard refuses requests for these names, but an archive has them.
+/// The guard refuses requests for these names, but an archive contains them.
 #[test]
 fn an_archive_contains_names_that_cannot_be_requested() {
     let memory = Memory::default();

@@ -8,7 +8,7 @@ use memory::client::{CONFIG, responses};
 use memory::recorder::{Recorder, row_of};
 use memory::socket::{Clock, End, Socket, both};
 
-/// Both upload the same file; the one that ends later wins, and neither sees bytes of the other.
+/// Two clients upload the same file: the upload that ends later takes effect, and neither contains bytes of the other.
 #[test]
 fn overlapping_uploads() {
     let (memory, clock) = (Memory::default(), Clock::default());
@@ -70,7 +70,7 @@ fn two_clients_receive_every_sample() {
             .filter(|row| row.starts_with(|c: char| c.is_ascii_digit()))
             .collect();
         assert!(rows.len() > 1000, "{}", rows.len());
-        // The last row may be cut where the client disappeared.
+        // The last row may be truncated where the client disappeared.
         for (row, number) in rows[..rows.len() - 1].iter().zip(100..) {
             assert_eq!(*row, format!("{number},{}", row_of(number)));
         }

@@ -129,7 +129,7 @@ fn ranges_and_tags() {
     );
 }
 
-/// A download of a file that grows continues with the tag of its beginning, also when the file is finished.
+/// A download of a growing file continues with the entity tag from its beginning, even after the file is finished.
 #[test]
 fn a_growing_file_continues() {
     let memory = Memory::default();

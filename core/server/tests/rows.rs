@@ -354,8 +354,8 @@ fn text_recording(blocks: usize) -> (Vec<u8>, String) {
             let tail = format!(
                 "@{EPOCH:08X} {index:08X} 00000000 {samples:08X} 00000000 {lost:08X} {age_ms:08X} 00000000\r\n"
             );
-            let blanks = end - bytes.len() - tail.len() - 3;
-            bytes.extend(format!(",,#{}{tail}", " ".repeat(blanks)).as_bytes());
+            let spaces = end - bytes.len() - tail.len() - 3;
+            bytes.extend(format!(",,#{}{tail}", " ".repeat(spaces)).as_bytes());
             assert_eq!(bytes.len(), end);
         }
     }
@@ -498,8 +498,8 @@ fn lines_at_the_ends_of_blocks() {
         )
     };
     let first = "n,l,note\r\n,,#file number=1 first=0 at_us=1\r\n0,0\r\n";
-    let blanks = " ".repeat(512 - first.len() - 3 - tail(0).len());
-    let mut bytes = format!("{first},,#{blanks}{}", tail(0));
+    let spaces = " ".repeat(512 - first.len() - 3 - tail(0).len());
+    let mut bytes = format!("{first},,#{spaces}{}", tail(0));
     let mut plain = first.to_string();
     for (end, is_mark) in [
         (",,#      ", true),

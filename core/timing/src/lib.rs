@@ -1,7 +1,7 @@
 //! Analysis of write latencies.
 //!
-//! The latencies of a card arrive one at a time; this crate turns them into the figures that a recorder is
-//! designed by. It knows nothing about cards, files or clocks: only durations in ns and payloads in bytes.
+//! The latencies of a card arrive one at a time; this crate turns them into the figures from which a recorder is
+//! designed. It knows nothing about cards, files or clocks: only durations in ns and payloads in bytes.
 //!
 //! Two layers:
 //!

@@ -6,11 +6,11 @@
 //! descends to the solution without overshooting: replay the trace at `r`, take the stretch that needed the
 //! most buffer, solve its line for `B(r) = B`, repeat.
 //!
-//! The worst stretch begins and ends with a write slower than the producer (`r*s > b`); otherwise a shorter
-//! stretch needs more. Writes that are not slower than the producer are therefore summed up and skipped in
-//! one step; the lower the rate, the more such writes there are. Long traces still leave many steps, so a
-//! first solution is found among the slowest writes alone. It can only be too high, and is then checked
-//! against all writes and lowered if necessary:
+//! The worst stretch begins and ends with a write slower than the producer (`r*s > b`); otherwise a shorter stretch
+//! would need more buffer. Writes that are not slower than the producer are therefore summed up and skipped in one
+//! step; the lower the rate, the more such writes there are. Long traces still leave many steps, so a first solution is
+//! found among the slowest writes alone. It can only be too high, and is then checked against all writes and lowered if
+//! necessary:
 //!
 //! ```text
 //!   writes ──> Merger ──> step ──> lane 1 MiB ──> fewer steps ──> lane 512 KiB ──> fewer ──> ...

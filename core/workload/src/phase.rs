@@ -41,7 +41,7 @@ pub enum Order {
     serde(rename_all = "kebab-case")
 )]
 pub enum Sync {
-    /// Requests no sync; the store decides when data reach the storage device.
+    /// Requests no sync; the store decides when data reaches the storage device.
     Never,
     /// Starts a sync without waiting for its completion.
     Start,

@@ -5,8 +5,8 @@
 //!     (first free name)                                     remove folders <───────────────────┘
 //! ```
 //!
-//! A run that is stopped reads back what it has written until then, unless the observer stops this too. The run removes
-//! every file and folder it created, even after a stop or an error, and never touches files that existed before.
+//! A run that is stopped reads back the data written so far, unless the observer stops this too. The run removes every
+//! file and folder it created, even after a stop or an error, and never touches files that existed before.
 
 mod files;
 mod payload;
@@ -50,7 +50,7 @@ pub enum RunError<E> {
     },
     /// The data read back differs from the data written.
     Differs {
-        /// File whose data differ.
+        /// File whose data differs.
         path: Path,
         /// Offset of the first byte that differs, or the end of the shorter file.
         offset_bytes: u64,

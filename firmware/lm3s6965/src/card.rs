@@ -7,7 +7,7 @@ use cardiograph_card::{Block, Card, SetClock};
 use core::mem::{size_of, size_of_val};
 use cortex_m_semihosting::hprintln;
 
-/// First block that the test writes, behind the file system. `xtask/src/firmware.rs` checks the same blocks.
+/// First block that the test writes, after the file system. `xtask/src/firmware.rs` checks the same blocks.
 const START: u32 = 80 << 10;
 /// Blocks of the stream; the test writes one more as a single block.
 const BLOCKS: u32 = 512;

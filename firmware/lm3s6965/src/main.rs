@@ -1,4 +1,4 @@
-//! Test firmware of the device crates, for QEMU's lm3s6965evb.
+//! Test firmware for the device crates. Runs on QEMU's lm3s6965evb.
 //!
 //! Prints a line for each passed test and ends QEMU with an exit status. `cargo xtask firmware` then checks
 //! the contents of the card.

@@ -59,7 +59,6 @@ pub struct QemuBus<Bus> {
 }
 
 impl<Bus> QemuBus<Bus> {
-    /// Wraps a bus.
     pub fn new(bus: Bus) -> Self {
         QemuBus {
             bus,

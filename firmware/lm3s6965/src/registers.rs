@@ -7,14 +7,12 @@ use core::ptr;
 pub struct Register(usize);
 
 impl Register {
-    /// Reads the register.
     pub fn read(&self) -> u32 {
         // SAFETY: only this module creates registers, as the constants below. They are aligned registers of
         // this chip.
         unsafe { ptr::read_volatile(ptr::with_exposed_provenance(self.0)) }
     }
 
-    /// Writes the register.
     pub fn write(&self, value: u32) {
         // SAFETY: as above; none of these registers passes a memory address to a peripheral.
         unsafe { ptr::write_volatile(ptr::with_exposed_provenance_mut(self.0), value) }
@@ -74,9 +72,7 @@ const fn timer(base: usize) -> TimerRegisters {
     }
 }
 
-/// Timer 0.
 pub const TIMER_0: TimerRegisters = timer(0x4003_0000);
-/// Timer 1.
 pub const TIMER_1: TimerRegisters = timer(0x4003_1000);
 /// Interrupt set-enable for interrupts 0 to 31.
 pub const NVIC_ISER0: Register = Register(0xE000_E100);

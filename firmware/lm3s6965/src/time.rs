@@ -37,7 +37,7 @@ const TIMER_1_INTERRUPT: i16 = 21;
 /// Microseconds since the start, and the value of SysTick at that time.
 static NOW: Mutex<Cell<(u64, u32)>> = Mutex::new(Cell::new((0, 0)));
 static IS_DELAY_OVER: AtomicBool = AtomicBool::new(false);
-/// Clocks spent waiting. Each wait is shorter than a SysTick period, as interrupts occur every millisecond.
+/// Clocks spent waiting. Each wait is shorter than a SysTick period, because interrupts occur every millisecond.
 static IDLE_CLOCKS: AtomicU32 = AtomicU32::new(0);
 /// Set by every interrupt.
 static WAS_INTERRUPTED: AtomicBool = AtomicBool::new(false);

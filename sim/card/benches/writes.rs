@@ -65,7 +65,7 @@ fn stored(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Range of blocks that benchmarks with data write in turn, so that the data fit in memory.
+/// Range of blocks that benchmarks with data write in turn, so that the data fits in memory.
 const WIRE_BLOCKS: u64 = 500_000;
 
 fn wire() -> Wire {

@@ -79,7 +79,7 @@ pub enum LibraryName {
     EmbeddedSdmmc,
     /// One sector buffer as in ChaN's FatFs: whole blocks of a call are written as one burst.
     Fatfs,
-    /// A page cache as in Linux: written data stay in memory until they are synced.
+    /// A page cache as in Linux: written data stays in memory until it is synced.
     Linux,
 }
 

@@ -250,8 +250,8 @@ impl Card {
         Ok(command_ns + self.controller.discard(now_ns + command_ns, start, count))
     }
 
-    /// Cuts the power. Data in RAM are lost, and blocks in flight keep their old contents; see [`Defects`]
-    /// for cards that lose more.
+    /// Cuts the power. Data in RAM is lost, and blocks in flight keep their old contents; see [`Defects`] for cards
+    /// that lose more.
     pub fn power_cut(&mut self, now_ns: u64) {
         self.stream = None;
         self.controller.power_cut(now_ns);

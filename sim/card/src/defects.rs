@@ -55,8 +55,7 @@ pub struct BitErrors {
     pub corrected_ppm: u32,
     /// Uncorrectable errors: the read fails, but the next read of the page may succeed.
     pub unreadable_ppm: u32,
-    /// Undetected errors: one bit of the block is wrong in the data sent to the host; the stored data
-    /// are intact.
+    /// Undetected errors: one bit of the block is wrong in the data sent to the host; the stored data is intact.
     pub silent_ppm: u32,
 }
 

@@ -26,11 +26,11 @@
 //! Opening a unit beyond the limit closes the oldest one: the pages it still lacks are copied (partial
 //! merge). After a fixed number of erases, a cold block is moved to even out wear.
 //!
-//! All of this is *garbage collection*. It runs while the host waits, up to a limit per write. The
-//! remainder is *garbage-collection debt*: later writes run it, or the controller does when the host is
-//! idle, if it collects garbage then. Garbage collection begun while idle is postponed when the host
-//! returns. The log takes its next block only after the corresponding share of the debt has been run,
-//! because that garbage collection is what frees the block.
+//! All of this is *garbage collection*. It runs while the host waits, up to a limit per write. The remainder is
+//! *garbage-collection debt*. Later writes run it, or the controller does while the host is idle, if the profile lets
+//! the controller collect garbage then. Garbage collection begun while idle is postponed when the host returns. The log
+//! takes its next block only after the corresponding share of the debt has been run, because that garbage collection
+//! frees the block.
 //!
 //! References on cheap cards: "Flash memory card design" (Linaro wiki) and "Optimizing Linux with cheap
 //! flash drives" (LWN, 2011), which describe open units, the fast zone for the FAT, and garbage collection.

@@ -242,7 +242,7 @@ fn a_leaked_bit_damages_the_block_but_not_the_ideal_contents() {
     damaged[100] ^= 8;
     assert_eq!(stored(&card, 5), damaged);
     assert_eq!(ideal(&card, 5), [7; 512]);
-    // Data that were in flight are rolled back in the stored and in the ideal contents.
+    // Data that was in flight is rolled back in the stored and in the ideal contents.
     card.power_cut(now_ns);
     assert_eq!((stored(&card, 6), ideal(&card, 6)), ([0; 512], [0; 512]));
     card.write(1 << 40, 5, &[9; 512]).unwrap();

@@ -1,11 +1,13 @@
 //! An independent driver on the SD bus: the crate sdio 0.5, unmodified.
 //!
-//! These tests avoid known bugs of this driver: a version 1 card does not answer CMD8, which the driver
-//! treats as an error; it reports half the capacity of a standard card above 1 GiB (whose CSD counts
-//! 1024-byte blocks); it reads four error bits of the card status one bit off, and reports out of range as
-//! another error; after an error it sends CMD12 first, so that if the card is in `tran` already (a block out
-//! of range, a wrong checksum of CMD24) it gets no response and never recovers; and to reinitialise a card
-//! it sends CMD55 with the address that CMD0 has cleared.
+//! These tests avoid known bugs of this driver:
+//!
+//! - it treats the missing response of a version 1 card to CMD8 as an error;
+//! - it reports half the capacity of a standard card above 1 GiB, whose CSD counts 1024-byte blocks;
+//! - it reads four error bits of the card status one bit off, and reports out of range as another error;
+//! - after an error it sends CMD12 first: if the card is in `tran` already (a block out of range, a wrong checksum of
+//!   CMD24), the driver gets no response and never recovers;
+//! - to reinitialise a card, it sends CMD55 with the address that CMD0 has cleared.
 
 mod controller;
 mod mmc_bus;

@@ -56,7 +56,7 @@ fn drivers_retry_after_a_lost_command() {
 fn a_bit_flipped_to_the_card_changes_one_bit() {
     for bit in 0..8 {
         let wire = ready(false);
-        // The data follow six bytes of command, three filler bytes and a token.
+        // The data follows six bytes of command, three filler bytes and a token.
         inject(&wire, 10 + 100, Fault::FlipToCard { bit });
         let received = exchange(&wire, &write_5(1), 0);
         assert_eq!(received.last(), Some(&ACCEPTED));

@@ -46,7 +46,7 @@ pub struct Device {
     pub read_buffers: usize,
     /// Time for which other tasks are served after the recording has ended, in ns.
     pub serves_after_ns: u64,
-    /// Memories for the newest samples, one for each of the first streams.
+    /// Memory for the newest samples: entry n is for stream n. Later streams have none.
     pub shown: Vec<Newest<'static>>,
     /// If true, the processor stops when the card loses power: a power cut instead of a pulled card.
     pub stops_without_power: bool,
@@ -96,7 +96,7 @@ pub enum Outcome<const N: usize> {
 /// A task that runs concurrently with the recorder, such as reads, session changes or a failing supply.
 pub type BackgroundTask<'b> = Pin<Box<dyn Future<Output = ()> + 'b>>;
 
-/// A device that runs: the recorder, the sampling interrupt and the background task.
+/// Future of a running device: the recorder, the sampling interrupt and the background task.
 pub type DeviceFuture<'b, const N: usize> = Pin<Box<dyn Future<Output = Ended<N>> + 'b>>;
 
 /// End of a run: the recorder's result, or the reason why it did not start; `None` after a power cut.
@@ -325,7 +325,7 @@ async fn run<T>(
     poll_fn(|context| {
         // A timer of another task may have advanced the clock past samples that are due.
         interrupt.fire();
-        // The background task goes first: the recorder's delays advance the clock at once unless a timer is
+        // The background task is polled first: the recorder's delays advance the clock at once unless a timer is
         // pending.
         if !interrupt.is_stopped()
             && let Some(future) = &mut background

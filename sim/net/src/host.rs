@@ -22,9 +22,9 @@ pub struct Config {
     pub send_buffer_bytes: usize,
     /// Nagle's algorithm: a short packet waits while data is unacknowledged.
     pub collects_small_writes: bool,
-    /// Maximum time for which the acknowledgement of a single packet waits for a second packet, in ns. Values
-    /// below 1 µs count as 1 µs: in this time the application reads the packet, so that the acknowledgement
-    /// advertises the whole window again.
+    /// Maximum time for which the acknowledgement of a single packet waits for a second packet, in ns. Values below 1
+    /// µs count as 1 µs: in this time the application reads the packet, and the acknowledgement then advertises the
+    /// whole window again.
     pub ack_delay_ns: u64,
 }
 
@@ -50,8 +50,8 @@ pub struct Host {
     stack: Rc<Stack>,
 }
 
-/// Creates two hosts with a link between them: 10.0.0.1 and 10.0.0.2, otherwise as in `config`. The name is
-/// that of the link, and each link of a world needs its own.
+/// Creates two hosts with a link between them: 10.0.0.1 and 10.0.0.2, otherwise as in `config`. `name` is the name of
+/// the link; each link of a world needs its own.
 ///
 /// # Errors
 /// [`InvalidLink`] if a parameter of the link is out of range.

@@ -54,8 +54,8 @@ impl Socket {
         (ReadHalf(self), WriteHalf(self))
     }
 
-    /// Ends the writing direction: the other end reads the data written so far and then the end. Reading is
-    /// still possible, but if the other end closes too, smoltcp discards unread data 10 s later.
+    /// Ends the writing direction: the other end reads the data written so far, and then the end of the stream. Reading
+    /// is still possible, but if the other end closes too, smoltcp discards unread data 10 s later.
     pub fn close(&mut self) {
         self.stack.with(self.id, tcp::Socket::close);
     }

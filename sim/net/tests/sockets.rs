@@ -233,8 +233,8 @@ fn data_written_before_the_drop_arrives() {
     world.run_until_idle().unwrap();
 }
 
-/// A client that disappears silently, as when its radio is off: a dropped socket does not keep its host busy
-/// forever.
+/// A dropped socket gives up on a client that has silently disappeared, for example because its radio is off. It does
+/// not keep its host busy forever.
 #[test]
 fn a_dropped_socket_gives_up_on_a_silent_client() {
     let mut world = World::new(Seed::new(1));

@@ -119,8 +119,8 @@ fn a_link_that_loses_every_fifth_packet_is_slow_but_ends_right() {
     assert_eq!(run(7, link, Config::default(), 50_000).bytes, 50_000);
 }
 
-/// Without loss, throughput is the lower of the bandwidth and window / round trip. Of the window, only whole
-/// packets count.
+/// Without loss, throughput is the lower of the bandwidth and window / round trip, where only whole packets of the
+/// window count.
 #[test]
 fn throughput_is_that_of_theory() {
     const BYTES: u64 = 2_000_000;

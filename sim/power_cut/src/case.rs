@@ -1,5 +1,5 @@
-//! One case, determined by its seed: a scene and a power cut, faults, or another card, after which the card is
-//! judged.
+//! One case, determined by its seed: a scene (a card in a device), and power cuts, faults or an exchange of the card.
+//! Afterwards the card is judged.
 
 use crate::chain::Chain;
 use crate::changes::Step;

@@ -24,8 +24,8 @@ pub struct Found {
     pub samples: u64,
     /// Number of samples in the gaps of recordings.
     pub lost: u64,
-    /// Number of streams whose durability window was already exceeded at a power cut, as the next
-    /// checkpoint, a late one, would have reported.
+    /// Number of streams whose durability window was already exceeded at a power cut. Without the cut, the next
+    /// checkpoint would have been reported as late.
     pub late: u64,
     /// Number of streams whose last durable sample is unknown, because the files that they shared were
     /// removed.

@@ -1,4 +1,4 @@
-//! A record of finished batches of cases, so that a million power cuts can run in several sittings.
+//! A record of finished batches of cases, so that a million power cuts can be divided among several runs.
 
 use crate::outcome::Outcome;
 use std::fs;

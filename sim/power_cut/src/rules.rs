@@ -21,8 +21,9 @@ pub fn judge_checkpoints(session: &Session, stream: usize) -> Result<(), String>
     let plan = &session.plans[stream];
     let pushed_before = |us: u64| plan.due_before((us * 1000).saturating_sub(started_ns));
     let pushed_us = |sample| (started_ns + plan.due_ns(sample)) / 1000;
-    // Sampling may begin once every track has a file; the recorder does not know when sampling begins. Files
-    // that are opened again at that moment belong to a session that begins with the first sample.
+    // Sampling may begin once every track has a file, but the recorder does not know when it does begin. So checkpoints
+    // count from the time at which the last track got its first file. Files that are opened after that but before the
+    // first sample are those of a session that begins with that sample.
     let mut tracks = BTreeMap::new();
     for timed in &session.events {
         if let Event::Opened { track, .. } = timed.event

@@ -81,8 +81,9 @@ impl Handle {
         Sleep::new(self.clone(), ns)
     }
 
-    /// If nothing else is due within the next `ns`, and the world is run for at least as long, advances the clock by
-    /// `ns` at once and returns true; otherwise the caller has to sleep. The effect is that of a sleep, at a lower cost.
+    /// Advances the clock by `ns` at once and returns true, if nothing else is due within that time and the world is
+    /// being run for at least that long. Otherwise returns false, and the caller has to sleep. The effect is that of a
+    /// sleep, at a lower cost.
     pub fn skip_ns(&self, ns: u64) -> bool {
         let until_ns = self.now_ns().saturating_add(ns);
         let next_ns = self.core.timers.borrow().next_ns();

@@ -5,10 +5,9 @@
 //!     └────stream("card")──> Random
 //! ```
 //!
-//! A child is `mix(mix(seed) + fnv1a(name))`: `mix` is the finalizer of SplitMix64 (Steele, Lea and Flood,
-//! 2014), `fnv1a` the 64-bit FNV-1a hash of the name's UTF-8 bytes. A stream is SplitMix64 started at the
-//! child. Drawing from one stream does not affect another, so that adding a consumer changes nothing for
-//! the existing ones.
+//! A child is `mix(mix(seed) + fnv1a(name))`: `mix` is the finalizer of SplitMix64 (Steele, Lea and Flood, 2014),
+//! `fnv1a` the 64-bit FNV-1a hash of the name's UTF-8 bytes. A stream is SplitMix64 started at the child. Drawing from
+//! one stream does not affect another, so adding a consumer changes nothing for the existing ones.
 
 /// The increment ("gamma") of SplitMix64: 2^64 divided by the golden ratio, rounded to an odd number.
 const GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;

@@ -129,8 +129,8 @@ impl World {
         }
     }
 
-    /// Runs all tasks, and a future, up to and including `ns`, or until the future completes. If nothing is due before,
-    /// the clock then shows `ns`, or later if a task advanced it.
+    /// Runs all tasks, and a future, up to and including `ns`, or until the future completes. If the future has not
+    /// completed, the clock then shows `ns`, or later if a task advanced it.
     ///
     /// # Errors
     /// [`Stuck::Livelock`].

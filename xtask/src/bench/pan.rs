@@ -9,7 +9,7 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-/// As many samples as an hour at 860 Hz has.
+/// Number of samples in an hour at 860 Hz.
 const SAMPLES: u64 = 860 * 3600;
 /// Script that pans the first plot at each zoom, and appends the times to the page.
 const SCRIPT: &str = include_str!("pan.js");

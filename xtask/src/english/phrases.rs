@@ -4,7 +4,7 @@ use super::source::Word;
 
 /// A phrase and its replacement.
 pub struct Phrase {
-    /// Words of the phrase in lower case, separated by blanks; `*` stands for any one word.
+    /// Words of the phrase in lower case, separated by spaces; `*` stands for any one word.
     pub words: &'static str,
     /// Better wording.
     pub instead: &'static str,
@@ -56,7 +56,6 @@ impl Phrase {
     }
 }
 
-/// The phrases.
 pub const PHRASES: &[Phrase] = &[
     // Home-made terms.
     phrase("stall height", "stall latency"),

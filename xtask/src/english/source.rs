@@ -26,7 +26,7 @@ pub struct Word {
     pub text: String,
     /// Line number, from 1.
     pub line: usize,
-    /// True if something other than blanks follows before the next word.
+    /// True if something other than white space follows before the next word.
     pub ends: bool,
     /// True if a sentence ends after the word.
     pub ends_sentence: bool,
@@ -257,13 +257,13 @@ impl<'a> Lexer<'a> {
                 break;
             }
             if character == '\\' {
-                // An escaped line end and the blanks after it are not part of the text; other escapes
-                // separate words.
+                // An escaped line end and the white space after it are not part of the text; other escapes separate
+                // words.
                 let escaped = self.rest[1..].chars().next();
                 self.skip(1 + escaped.map_or(0, char::len_utf8));
                 if escaped == Some('\n') {
-                    let blanks = self.rest.len() - self.rest.trim_start().len();
-                    self.skip(blanks);
+                    let spaces = self.rest.len() - self.rest.trim_start().len();
+                    self.skip(spaces);
                 } else {
                     words.push(' ', self.line);
                 }

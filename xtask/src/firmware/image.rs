@@ -33,7 +33,6 @@ impl Image {
         Ok(Image { path, initial })
     }
 
-    /// Returns the path of the image.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -6,9 +6,9 @@
 //!   erase ───────(1)────── name ─────(2)────── run ─────(3)───────(4)──────> (1) ...
 //! ```
 //!
-//! The name is deleted with the first run only. A mount that finds such a record continues with the chain
-//! after the run if that chain still has the recorded number and sum of clusters; otherwise another program
-//! has changed it.
+//! The name is deleted with the first run only. A mount that finds such a record continues with the chain after the run
+//! if that chain still has the recorded number of clusters and checksum; otherwise another program has changed the
+//! chain.
 
 use super::guest_record::{FirstRun, NamePlace, WholeChain};
 use super::record::{ENTRIES_OF_BLOCK, Intent};
@@ -48,7 +48,6 @@ impl FatVolume {
         Ok(WholeChain { first, ..chain })
     }
 
-    /// Returns the first run of a chain.
     async fn first_run<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -127,8 +126,8 @@ impl FatVolume {
         Ok(())
     }
 
-    /// Deletes a name, if its entry still has this first cluster or is gone: first the block with the short
-    /// entry, then the others, in which only entries of this long name are left.
+    /// Deletes a name, if its short entry still has this first cluster or is already gone: first the entries in the
+    /// block of the short entry, then the remaining entries of the long name in the blocks before it.
     pub(super) async fn delete_name<B: Blocks>(
         &mut self,
         card: &mut B,

@@ -41,7 +41,7 @@ impl FatVolume {
                 Some(listed) => self.listed_file(card, listed).await?,
                 None => None,
             };
-            // Its name may have been extended by another program.
+            // Another program may have given it a name that extends over several blocks.
             let is_whole = entry.before == [0; 2];
             if let Some(file) = file.filter(|file| is_whole && file.place == entry.place) {
                 return self.remove_recording(card, file).await;
@@ -56,7 +56,7 @@ impl FatVolume {
     /// Creates an empty directory.
     ///
     /// # Errors
-    /// [`Error::Exists`], [`Error::NotFound`] or [`Error::NotDirectory`] for the directory above,
+    /// [`Error::Exists`], [`Error::NotFound`] or [`Error::NotDirectory`] for the parent directory,
     /// [`Error::NameInvalid`], [`Error::Forbidden`], [`Error::DirectoryFull`], [`Error::NoSpace`],
     /// [`Error::NotMounted`], or a card error.
     pub async fn make_directory<B: Blocks>(

@@ -47,7 +47,7 @@ pub enum Error<Card> {
         /// Length of the longest free run, in blocks.
         longest_blocks: u32,
     },
-    /// A directory is full and cannot grow. The name is that of the folder, or blank for the root directory.
+    /// A directory is full and cannot grow. The name is that of the folder, or all spaces for the root directory.
     DirectoryFull(Name),
     /// A recording with this prefix has the highest possible number, 99,999,999.
     NumbersUsedUp([u8; 3]),
@@ -61,7 +61,7 @@ pub enum Error<Card> {
     BadName,
     /// A file or folder with this name already exists.
     NameTaken(Name),
-    /// The file is already named; this is its name.
+    /// The file already has a name, which is the value.
     AlreadyNamed(FileId),
     /// Another program changed the directory entry of this unfinished file while the volume was mounted.
     Changed(Name),

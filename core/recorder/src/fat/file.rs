@@ -242,7 +242,7 @@ impl FatVolume {
         }
     }
 
-    /// Sets an unfinished file's length and frees the clusters behind it. Returns false if its entry is gone.
+    /// Sets an unfinished file's length and frees the clusters after its end. Returns false if its entry is gone.
     pub(super) async fn shorten<B: Blocks>(
         &mut self,
         card: &mut B,

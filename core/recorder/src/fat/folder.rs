@@ -9,8 +9,8 @@
 //!             2: the next 3, and so on: recording n is in block 1 + n % 1000 / 3
 //! ```
 //!
-//! Free entries are marked as deleted, so no entry has to be written before another one. All entries of a
-//! name are in one block, so a power cut leaves either all of them or none.
+//! Free entries are marked as deleted, so entries may be written in any order. All entries of a name are in one block,
+//! so a power cut leaves either all of them or none.
 
 use super::index::INDEX_BLOCKS;
 use super::names::{INDEX, LongName, NAME_ENTRIES_MAX};

@@ -13,7 +13,7 @@ const NEXT_AT: usize = 492;
 const TRAIL_AT: usize = 508;
 
 impl FatVolume {
-    /// Reads the number of free clusters from FSInfo; `None` if there is no FSInfo or it does not know.
+    /// Reads the number of free clusters from FSInfo; `None` if there is no FSInfo or it does not state the number.
     pub(super) async fn read_free<B: Blocks>(
         &mut self,
         card: &mut B,

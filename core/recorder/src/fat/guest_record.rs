@@ -94,13 +94,13 @@ impl Target {
     }
 }
 
-/// A chain, fragmented or not, and a sum by which it is recognised.
+/// A chain, fragmented or not, and a checksum by which it is recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WholeChain {
     /// The first cluster; 0 if there is none.
     pub(super) first: u32,
     pub(super) clusters: u32,
-    /// Sum of `mix` of its clusters.
+    /// Checksum: the sum of `mix` over its clusters.
     pub(super) sum: u32,
 }
 

@@ -53,7 +53,7 @@ pub struct IndexRecord {
     pub(super) first: u32,
     /// Position of its entry in the folder's directory.
     pub(super) place: u16,
-    /// Number of epochs used when it was closed: the lowest is the oldest.
+    /// Number of epochs used when the recording was closed: lowest for the oldest recording.
     pub(super) order: u32,
 }
 

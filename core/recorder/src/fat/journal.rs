@@ -213,9 +213,9 @@ impl FatVolume {
         Ok(is_found)
     }
 
-    /// Writes the first record of a journal. Of the old records only the epoch count remains in use. Each
-    /// recording of version 0.1 took one number and one epoch, so the highest number is a lower bound of the
-    /// epochs if the previous journal was elsewhere. The index provides the bound for later recordings.
+    /// Writes the first record of a journal. Of older records, only the epoch count is used. If the previous journal
+    /// was elsewhere, the highest recording number of version 0.1 is a lower bound of the epoch count, because each
+    /// recording of that version took one number and one epoch. For later recordings, the index gives the lower bound.
     async fn start_journal<B: Blocks>(
         &mut self,
         card: &mut B,

@@ -20,7 +20,7 @@
 //!
 //! ```text
 //!   CARDIOGR.JNL          the journal, hidden
-//!   CARDIOGR.R00 ...      prepared space, hidden: its entry names a slot of the journal's table
+//!   CARDIOGR.R00 ...      prepared space, hidden: the number modulo 8 is its slot in the journal's table
 //!   CARDIOGR.U00 ...      uploads in progress, hidden
 //!   LOG00000/             recordings 1 to 999 of the prefix LOG
 //!     CARDIOGR.IDX        their index, hidden
@@ -30,6 +30,9 @@
 //! ```
 //!
 //! # Steps
+//!
+//! An operation is recorded in the journal at (1) and takes two steps, which end at (2) and (3). It is recorded as done
+//! at (4), together with the new count of free clusters in FSInfo:
 //!
 //! ```text
 //!                   journal:                                             FSInfo,
@@ -44,25 +47,40 @@
 //!   empty   ───────────(1)────── entry ─────(2)──── chain ──────(3)───────────(4)──────> gone
 //! ```
 //!
+//! - `reserve` prepares space for a file, under a hidden entry.
+//! - `name` writes the entry of a prepared file to its folder, and deletes the hidden entry.
+//! - `close` lists a file in the index, sets its actual length, and frees the rest of its chain.
+//! - `discard` removes an unfinished file, and `remove` a finished recording.
+//! - `grow` appends a cluster to a directory. `reserve` and `folder` begin with it if the root directory has no room.
+//! - `folder` creates a folder of recordings. It is the first part of `reserve`, so that `name`, which needs the
+//!   folder, needs no free cluster.
+//! - `empty` removes a folder whose recordings have all been removed as the oldest.
+//!
 //! Each step is durable before the next begins. Of the two FATs, the active one is written last. A power cut
 //! leaves:
 //!
-//! | cut | reserve | name | close | discard, remove | grow | folder | empty |
-//! |---|---|---|---|---|---|---|---|
-//! | before (1) | nothing | the prepared file | the file, possibly in the index | the file | nothing | nothing | the folder |
-//! | (1) to (2) | part of a chain | the prepared file | the unfinished file | the file | an orphaned cluster | part of a chain | the folder |
-//! | (2) to (3) | an orphaned chain | two entries for one chain | its length, too long a chain | part of a chain | an orphaned cluster | an orphaned chain | part of a chain |
-//! | (3) to (4) | the prepared file | the named file | the file, FSInfo old | FSInfo old | FSInfo old | the folder, FSInfo old | FSInfo old |
-//! | after (4) | the prepared file | the named file | the file | nothing | a longer directory | the folder | nothing |
+//! | operation | before (1) | (1) to (2) | (2) to (3) | (3) to (4) | after (4) |
+//! |---|---|---|---|---|---|
+//! | reserve | nothing | part of a chain | an orphaned chain | the prepared file | the prepared file |
+//! | name | the prepared file | the prepared file | two entries for one chain | the named file | the named file |
+//! | close | the unfinished file | the unfinished file | final length, full chain | the file | the file |
+//! | discard, remove | the file | the file | part of a chain | nothing | nothing |
+//! | grow | nothing | an orphaned cluster | an orphaned cluster | a longer directory | a longer directory |
+//! | folder | nothing | part of a chain | an orphaned chain | the folder | the folder |
+//! | empty | the folder | the folder | part of a chain | nothing | nothing |
 //!
-//! The next mount clears the index records of unfinished files. It undoes a reserve; a name, if only the
-//! hidden entry exists; and a folder without an entry. It keeps a folder whose entry still exists, because a
-//! computer may have put files into it. It completes all other operations. An interrupted mount repeats the
+//! Before (2), the index may already list the file that `close` finishes. From (3) to (4), FSInfo still has the old
+//! count.
+//!
+//! The next mount undoes an operation in four cases, and completes it in all others:
+//!
+//! - `reserve`;
+//! - `name`, if only the hidden entry exists;
+//! - `folder`, if the folder has no entry;
+//! - `empty`, if the folder still has its entry: a computer may have put files into it.
+//!
+//! It also clears the index records of unfinished files. If that mount is interrupted, the following one repeats the
 //! same steps.
-//!
-//! "grow" adds a cluster to a directory, such as the root directory of FAT32; a reserve or a folder does it
-//! first if there is no room. "folder" is part of a reserve, ahead of the name that needs the folder, so that naming a file needs
-//! no free cluster. "empty" removes a folder after all its recordings were removed as the oldest.
 //!
 //! # Guests
 //!
@@ -79,55 +97,60 @@
 //!   make    ─ contents (1)────── chain ─────(2)──── entry ───────(3)──────────(4)──────> created
 //! ```
 //!
-//! | cut | upload | append | move | erase | make |
+//! | operation | before (1) | (1) to (2) | (2) to (3) | (3) to (4) | after (4) |
 //! |---|---|---|---|---|---|
-//! | before (1) | nothing | the upload | the old name | the file | nothing |
-//! | (1) to (2) | part of a chain | an orphaned run | the old name | the file, or part of a name | part of a chain |
-//! | (2) to (3) | an orphaned chain | the upload, its old length | two names for one chain | part of a chain | an orphaned cluster |
-//! | (3) to (4) | the upload | the upload, FSInfo old | the new name; the replaced chain is orphaned | FSInfo old | the directory, FSInfo old |
-//! | after (4) | the upload | the upload | the new name | nothing, or the chain after the run | the directory |
+//! | upload | nothing | part of a chain | an orphaned chain | the upload | the upload |
+//! | append | the upload | an orphaned run | the upload with its old length | the longer upload | the longer upload |
+//! | move | the old name | the old name | two names for one chain | the new name | the new name |
+//! | erase | the file | the file, or part of a name | part of a chain | later runs, if any | later runs, if any |
+//! | make | nothing | part of a chain | an orphaned cluster | the directory | the directory |
 //!
-//! The next mount undoes an upload, an append that is not linked, a move whose new entry does not exist, and
-//! a directory without an entry. It completes all others, and then discards all uploads. So an uploaded file exists
+//! From (3) to (4), FSInfo still has the old count, and the chain of a file that `move` replaced is orphaned.
+//!
+//! The next mount undoes an upload, an append that is not linked, a move whose new entry does not exist, and a
+//! directory without an entry. It completes all others, and then discards all uploads. So an uploaded file exists
 //! completely or not at all, and a replaced file has either its old contents or its new ones.
 //!
-//! The entries of a new name are in one block, and so is the entry of a file that is replaced: writing them
-//! is one step. "erase" deletes a name and frees a chain of any form, a run at a time; chains.rs describes
-//! it. It also frees the clusters of a replaced file, and those that an upload did not need. A recording that the index
-//! lists is removed with the steps of "remove". A recording that is renamed, moved or replaced is then removed from the
-//! index, so that [`remove_oldest`](Volume::remove_oldest) keeps the file.
+//! The entries of a new name are in one block, and so is the entry of a file that is replaced, so writing them is one
+//! step. `erase` deletes a name and frees a chain, fragmented or not, one run at a time; chains.rs describes it. It
+//! also frees the clusters of a replaced file, and those that an upload did not need. A recording that the index lists
+//! is removed with the steps of `remove`. If a recording is renamed, moved or replaced, its record is then removed from
+//! the index, so that [`remove_oldest`](Volume::remove_oldest) keeps the file.
 //!
-//! Guests may change neither hidden entries nor unfinished recordings, nor folders that will receive more recordings.
-//! They may put files into a folder of recordings, but neither at the position of a future recording nor under a name
-//! that it may need.
+//! Guests must not change hidden entries, unfinished recordings, or folders that will receive more recordings. They may
+//! put files into a folder of recordings, but neither at the position of a future recording nor under a name that it
+//! may need.
 //!
 //! # Creating the journal
 //!
-//! The journal is the hidden file `CARDIOGR.JNL` in the root directory; docs/formats.md documents it byte by
-//! byte. Its first record is written to free clusters and states that the journal is being created. The entry
-//! comes next: from then on a mount finds the record and writes the chain. If the root directory is full, the
-//! entry is put into a new cluster, and linking that cluster is the decisive step; its end-of-chain mark
-//! follows.
+//! The journal is the hidden file `CARDIOGR.JNL` in the root directory; docs/formats.md documents it byte by byte. Its
+//! first record is written to free clusters and states that the journal is being created. The entry comes next: from
+//! then on, a mount finds the record and writes the chain. If the root directory is full, the entry is put into a new
+//! cluster. The journal then exists from the moment at which that cluster is linked to the directory; its end-of-chain
+//! mark follows.
 //!
 //! # Files of other programs
 //!
-//! A computer may have written to the card after a power cut. So a mount completes or undoes nothing unless
-//! all clusters of the operation are free or linked as the operation links them, and no other entry of the
-//! root directory begins in them. If the count in FSInfo is neither the one before the operation nor the one
-//! after it, it becomes unknown. Not covered: a file that a repair tool has put at that place in a folder and that ends
-//! in the same cluster as the operation's file. The chain after a run that a guest frees has to have the same number
-//! and sum of clusters as before.
+//! A computer may have written to the card after a power cut. So a mount completes or undoes an operation only if
 //!
-//! An unfinished file whose entry or chain has changed is forgotten and left as it is. A folder is used only
-//! if it contains its index and both are at their original positions: a copy made by a computer counts as
-//! foreign, and numbering continues in the next folder. oldest.rs describes which recordings
-//! [`remove_oldest`](Volume::remove_oldest) removes. If a recording was interrupted before it was named, and
-//! a computer has since used its name, it gets the next free number; its header keeps the old one.
+//! - all its clusters are free or linked as the operation links them;
+//! - no other entry of the root directory begins in them;
+//! - in the case of `erase`, the chain after the run has the recorded number of clusters and checksum.
 //!
-//! If somebody deletes the journal, the next mount creates a new one and no longer knows which files were
-//! unfinished; their preallocated space then stays hidden. Numbering continues after the highest number in
-//! the folders, and epochs are derived from it; if all recordings were deleted as well, only a different
-//! `entropy` keeps their epochs from recurring.
+//! If the count in FSInfo is neither the one before the operation nor the one after it, the mount sets the count to
+//! "unknown". A file that a repair tool has put into a folder is not detected if its chain consists of clusters of the
+//! operation and ends at the same cluster as the operation's chain.
+//!
+//! An unfinished file whose entry or chain has changed is forgotten and left as it is. A folder is used only if it
+//! contains its index and both are at their original positions: a copy made by a computer counts as foreign, and
+//! numbering continues in the next folder. oldest.rs describes which recordings
+//! [`remove_oldest`](Volume::remove_oldest) removes. If a recording was interrupted before it was named, and a computer
+//! has since used its name, the recording gets the next free number; its header keeps the old one.
+//!
+//! If somebody deletes the journal, the next mount creates a new one and no longer knows which files were unfinished;
+//! their preallocated space then stays hidden. Numbering continues after the highest number in the folders, from which
+//! the epoch count is derived too. If all recordings were deleted as well, only a different `entropy` prevents reuse of
+//! their epochs.
 //!
 //! Unfinished files of version 0.1 keep their names in the root directory, and are closed there.
 //!

@@ -9,7 +9,6 @@ pub(super) const INDEX: Name = *b"CARDIOGRIDX";
 pub(super) const HIDDEN_NAMES: u32 = 100;
 const HIDDEN: Name = *b"CARDIOGRR00";
 
-/// Returns the hidden name with this number.
 pub(super) fn hidden_name(number: u32) -> Name {
     let mut name = HIDDEN;
     name[9] += (number / 10 % 10) as u8;
@@ -17,7 +16,6 @@ pub(super) fn hidden_name(number: u32) -> Name {
     name
 }
 
-/// Returns the number in a hidden name.
 pub(super) fn hidden_number(name: &Name) -> Option<u32> {
     let digits = [name[9], name[10]];
     let is_hidden = name[..9] == HIDDEN[..9] && digits.iter().all(u8::is_ascii_digit);

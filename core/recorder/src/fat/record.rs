@@ -12,7 +12,7 @@ use hadris_fat_raw::{ENTRY_SIZE, FIRST_DATA_CLUSTER};
 
 /// Blocks from the journal's first copy to the second, so that a failed write does not damage both.
 pub(super) const COPY_STEP_BLOCKS: u32 = 64;
-/// Blocks of the journal: two copies [`COPY_STEP_BLOCKS`] apart, and as many blocks behind the second.
+/// Blocks of the journal: two copies [`COPY_STEP_BLOCKS`] apart, and the same number of blocks after the second.
 pub(super) const JOURNAL_BLOCKS: u32 = 2 * COPY_STEP_BLOCKS + 1;
 
 const MAGIC: [u8; 8] = *b"CARDIOJ2";
@@ -39,7 +39,7 @@ const _: () = assert!(SERIES_AT + SERIES_MAX * SERIES_BYTES <= BLOCK_BYTES);
 /// Number of prefixes whose numbers the journal stores; those of unfinished files are always among them.
 pub(super) const SERIES_MAX: usize = RESERVED_MAX;
 
-/// Number of free clusters if FSInfo or the journal does not know it.
+/// Value that FSInfo and the journal contain if the number of free clusters is unknown.
 pub(super) const UNKNOWN: u32 = 0xFFFF_FFFF;
 
 /// Directory entries per block.
@@ -335,7 +335,6 @@ impl Record {
         })
     }
 
-    /// Returns the file in a slot.
     pub(super) fn file(&self, slot: u8) -> Option<File> {
         self.reserved.get(usize::from(slot)).copied().flatten()
     }

@@ -293,7 +293,6 @@ impl FatVolume {
     }
 }
 
-/// Returns true if an entry is a file.
 pub(super) fn is_file(entry: &ShortEntry) -> bool {
     entry.attributes() & (ATTR_DIRECTORY | ATTR_VOLUME_ID) == 0
 }

@@ -23,7 +23,6 @@ impl Chain {
         self.first + self.clusters
     }
 
-    /// Returns the FAT entry for this cluster.
     fn entry(&self, kind: FatKind, cluster: u32) -> u32 {
         let end = cluster + 1 - self.first;
         match end.cmp(&self.kept) {
@@ -115,8 +114,8 @@ impl FatVolume {
         .await
     }
 
-    /// Writes a chain to the FATs, from its cluster number `from` on. Reads only blocks that also contain
-    /// other entries, so no entry may have bits above its value.
+    /// Writes a chain to the FATs, from its cluster number `from` on. Requires that no entry of the chain has bits
+    /// above its value: only blocks that also contain other entries are read and preserved.
     pub(super) async fn write_chain<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -251,7 +250,7 @@ impl FatVolume {
         if behind.1 == wanted || hint == FIRST_DATA_CLUSTER {
             return Ok(behind);
         }
-        // A run may begin before the hint and end behind it.
+        // A run may begin before the hint and end after it.
         let overlap = hint.saturating_add(wanted).min(end);
         let before = self
             .free_run_in(card, FIRST_DATA_CLUSTER..overlap, wanted, unit)

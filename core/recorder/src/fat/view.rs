@@ -22,14 +22,12 @@ impl Layout {
         self.has(cluster, 1)
     }
 
-    /// Returns the first block of a cluster.
     pub(crate) fn first_block(&self, cluster: u32) -> u32 {
         self.block_of(cluster)
     }
 }
 
 impl DirEntry {
-    /// Returns the short name.
     pub(crate) fn short_name(&self) -> Name {
         self.short
     }

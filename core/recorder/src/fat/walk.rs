@@ -1,7 +1,7 @@
 //! Reads directories and chains, without the state of the volume: all that it needs is the layout.
 //!
-//! Everything is bounded, whatever a card contains: a directory ends after 65,536 entries, a chain after as
-//! many clusters as the volume has. A chain that leaves the volume, or that is longer, is an error.
+//! Everything is bounded, whatever a card contains: a directory ends after 65,536 entries, and a chain after the number
+//! of clusters in the volume. A chain that is longer, or leaves the volume, is an error.
 
 use super::entry::{
     ChainPosition, DirCursor, DirEntry, LongParts, NameSink, Node, Text, is_name, is_short_name,
@@ -72,7 +72,7 @@ impl<'l, R: Reader> Walk<'l, R> {
         })
     }
 
-    /// Finds a path: components are separated by `/`, are long or short names, and ignore case.
+    /// Finds a path: components are separated by `/`, are long or short names, and are matched without regard to case.
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::NotDirectory`], [`Error::NameInvalid`], [`Error::DamagedDirectory`], or
@@ -191,8 +191,8 @@ impl<'l, R: Reader> Walk<'l, R> {
         Ok(true)
     }
 
-    /// Finds block `block` of a chain, and returns the consecutive blocks there, at most `blocks_max`. Begins
-    /// at the position of the last call unless that is behind the block.
+    /// Finds block `block` of a chain, and returns the consecutive blocks there, at most `blocks_max`. Begins at the
+    /// position of the last call unless that is after the block.
     ///
     /// # Errors
     /// [`Error::DamagedChain`] if the chain ends before that block, or leaves the volume; or a card error.
@@ -277,7 +277,7 @@ impl FatVolume {
         Walk::new(OnCard { card, block }, &self.layout)
     }
 
-    /// Finds a path: components are separated by `/`, are long or short names, and ignore case.
+    /// Finds a path: components are separated by `/`, are long or short names, and are matched without regard to case.
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::NotDirectory`], [`Error::NameInvalid`], [`Error::DamagedDirectory`],

@@ -113,8 +113,8 @@ impl<'a> Text<'a> {
 /// Maximum number of digits.
 const DIGITS_MAX: usize = 45;
 
-/// Splits a number into the part above its last nine digits, and those digits. Small cores divide 32 bits
-/// with one instruction and need hundreds for more.
+/// Splits a number into the part before its last nine digits, and those digits. Small cores divide 32 bits with one
+/// instruction and need hundreds for more.
 fn split(number: u128) -> (u128, u32) {
     const NINE_DIGITS: u32 = 1_000_000_000;
     if let Ok(short) = u32::try_from(number) {

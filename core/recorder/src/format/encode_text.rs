@@ -62,7 +62,7 @@ impl Encoder {
         self.write_mark();
     }
 
-    /// Returns true if this block has to end with a mark, so that no line may continue past it.
+    /// Returns true if this block has to end with a mark. No line may continue past it.
     fn is_mark_block(position: &FilePosition) -> bool {
         is_mark_block(position.index)
             || position.left() == 1
@@ -72,8 +72,7 @@ impl Encoder {
     /// Writes the line with the mark, or as much of it as fits into the block. Sealing adds the fields.
     fn write_mark(&mut self) {
         let indent = text::indent(self.schema());
-        // If the line began in the previous block, it continues with blanks; `written` counts its first
-        // bytes.
+        // If the line began in the previous block, it continues with spaces; `written` counts its first bytes.
         let begun = match self.item {
             Item::Mark => self.written,
             _ => 0,

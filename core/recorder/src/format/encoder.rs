@@ -11,8 +11,8 @@
 //! An encoder produces the blocks of one stream and does no I/O. The caller that pushes blocks owns the file
 //! position: binary streams share a file, so a block gets its index and checksum just before the push.
 //!
-//! A line or a binary sample may continue in the next block. Its bytes stay in the ring until its end is in a
-//! block, so that a card failure loses only data in blocks and no sample continues in another file.
+//! A line or a binary sample may continue in the next block. Its bytes stay in the ring until its end is in a block. A
+//! card failure therefore loses only data in blocks, and no sample continues in another file.
 
 use super::binary::BlockKind;
 use super::mark::{self, Mark};
@@ -108,8 +108,8 @@ pub(crate) enum Filled {
     Full,
     /// There is nothing more to put into the block.
     Dry,
-    /// The next data belong in another file: a session begins, or this file has no room left for the stream.
-    /// The caller has to mark a partial block first.
+    /// The next data belongs in another file: a session begins, or this file has no room left for the stream. The
+    /// caller has to mark a partial block first.
     Boundary,
 }
 
@@ -221,7 +221,7 @@ impl Encoder {
         self.account.commit();
     }
 
-    /// Returns true if all data taken are in pushed blocks, and the last of these ends with a mark.
+    /// Returns true if all data taken is in pushed blocks, and the last of these ends with a mark.
     pub(crate) fn is_marked(&self) -> bool {
         self.len == 0 && self.is_marked && self.written == 0
     }
@@ -264,8 +264,8 @@ impl Encoder {
         self.account.lose_blocks(now_us, cause)
     }
 
-    /// Gives up the pending gap and the `count` samples after it: they are lost, and no file contains the
-    /// gap. Returns the gap.
+    /// Gives up the pending gap and the `count` samples after it: they count as lost, and no file contains the gap.
+    /// Returns the gap.
     pub(crate) fn give_up(&mut self, count: u64, now_us: u64, cause: Cause) -> Option<Gap> {
         self.account.give_up(count, now_us, cause)
     }

@@ -7,16 +7,19 @@
 //!        epoch    index    durable  samples  gaps     lost     age_ms   checksum
 //! ```
 //!
-//! `index` is the block's index in the file; `durable` is the number of blocks known to be durable when the
-//! mark was made, or in block 0 the number of the recording; samples, gaps and lost samples are totals of the
-//! file; `age_ms` is the time since the file began. The checksum is the CRC-32 of all bytes since the
-//! previous mark. Version 0.1 had no totals and no age.
+//! - `index` is the block's index in the file.
+//! - `durable` is the number of blocks known to be durable when the mark was made; in block 0, it is the number of the
+//!   recording.
+//! - `samples`, `gaps` and `lost` are totals of the file.
+//! - `age_ms` is the time since the file began.
+//! - The checksum is the CRC-32 of all bytes since the previous mark.
+//!
+//! Version 0.1 had no totals and no age.
 
 use crate::crc32::crc32;
 use crate::limits::{MARK_BLOCKS, MARK_TAIL_BYTES};
 use cardiograph_card::{BLOCK_BYTES, Block};
 
-/// A mark.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mark {
     pub(crate) epoch: u32,

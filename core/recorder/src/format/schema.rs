@@ -119,7 +119,7 @@ impl Schema {
         }
         assert!(bytes <= SAMPLE_BYTES_MAX && row <= LINE_BYTES_MAX);
         assert!(names + NOTE.len() < LINE_BYTES_MAX);
-        // Name, blank, type, dot, digit, newline: a header has at most two blocks.
+        // Name, space, type, dot, digit, newline: a header has at most two blocks.
         assert!(super::header::FILE_BYTES_MAX + names + 6 * columns.len() <= 2 * PAYLOAD_BYTES);
         Schema { columns }
     }

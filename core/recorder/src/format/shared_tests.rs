@@ -200,7 +200,7 @@ impl<'a> Track<'a> {
         self.begin(session);
     }
 
-    /// The card fails and comes back: only durable data are left.
+    /// The card fails and comes back: only durable data is left.
     fn fail(&mut self) {
         let file = self.files.last_mut().unwrap();
         file.blocks.truncate(file.durable);

@@ -369,8 +369,8 @@ fn recovered(mut card: Cut, format: &Format) -> Recovered {
     }
 }
 
-/// Truncates the file after each of its blocks, and leaves random blocks behind the end: the end that
-/// recovery finds is a mark, and is not before the last checkpoint.
+/// Truncates the file after each of its blocks, and leaves random blocks after the end: the end that recovery finds is
+/// a mark, and is not before the last checkpoint.
 #[test]
 fn the_actual_end_is_found_wherever_a_file_is_truncated() {
     for seed in 0..12 {

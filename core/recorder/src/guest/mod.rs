@@ -259,8 +259,9 @@ impl<'d, 'a> CardFiles<'d, 'a> {
         Ok(system.ok_or(ReadError::NoCard)?.0)
     }
 
-    /// Looks up a file or directory. Components of the path are separated by `/`, are long or short names, and
-    /// ignore case. A recording in progress has its final name, even before the directory has it.
+    /// Looks up a file or directory. Components of the path are separated by `/`, are long or short names, and are
+    /// matched without regard to case. A recording in progress is found under its final name, even before the directory
+    /// contains that name.
     ///
     /// # Errors
     /// [`FileError::NotFound`], [`FileError::NotDirectory`], [`FileError::NameInvalid`], [`FileError::Hidden`],
@@ -318,7 +319,7 @@ impl<'d, 'a> CardFiles<'d, 'a> {
         }
     }
 
-    /// Returns the recording in progress in the first slot that is not below `slot`, and its slot.
+    /// Returns the first recording in progress at or after `slot`, and its slot.
     pub fn next_unfinished(&self, slot: u8) -> Option<(u8, Unfinished)> {
         self.desk.next_unfinished(slot, |_| true)
     }

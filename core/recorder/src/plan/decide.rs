@@ -38,7 +38,7 @@ fn after_end<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Action {
 /// Returns the next action when a card is mounted.
 fn with_card<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Action {
     let job = next_job(state, now);
-    // An urgent job waits for blocks to be written, so they do not wait for readers then.
+    // An urgent job waits until blocks are written, so in that case the blocks do not wait for readers.
     let is_urgent = matches!(job, Some((true, _)));
     let candidate = strongest_candidate(state, now, now.is_reading && !is_urgent);
     let is_forced = state.is_forced_with_room();
@@ -74,7 +74,7 @@ fn with_card<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Action {
 /// Work of a track that needs the card.
 #[derive(Clone, Copy)]
 struct Candidate {
-    /// A ring fills, or data must become durable at any cost.
+    /// A ring is more than half full, or data must become durable at any cost.
     is_pressing: bool,
     /// Highest level of the track's rings.
     level: u16,
@@ -90,7 +90,7 @@ fn strongest_candidate<const N: usize>(
     let candidates = state
         .indices()
         .filter_map(|at| candidate_of(state, now, at, yields));
-    // Among equals the first is served.
+    // Among equals, the first wins.
     candidates.reduce(|best, other| {
         let is_stronger = (other.is_pressing, other.level) > (best.is_pressing, best.level);
         if is_stronger { other } else { best }
@@ -152,7 +152,7 @@ fn write_or_commit<const N: usize>(
     if !is_time || !now.is_drained(at) {
         return None;
     }
-    // The remaining data of the checkpoint belong to the next session, and so to the next file.
+    // The remaining data of the checkpoint belongs to the next session, and so to the next file.
     let is_saved = track.file.is_none_or(File::is_durable) && now.is_marked(at);
     if is_saved && now.is_behind(at) && track.leave != Leave::Sealing {
         return None;
@@ -171,7 +171,7 @@ fn has_checkpoint<const N: usize>(state: &State<N>) -> bool {
     })
 }
 
-/// Returns true if the pending checkpoint of a track goes before reads.
+/// Returns true if the pending checkpoint of a track takes precedence over reads.
 fn is_saving<const N: usize>(state: &State<N>, now: &Conditions<N>, at: u8) -> bool {
     let track = &state.tracks[usize::from(at)];
     let is_now = match track.checkpoint {
@@ -233,7 +233,8 @@ fn job_of<const N: usize>(state: &State<N>, now: &Conditions<N>, at: u8) -> Opti
     can_reserve.then_some((false, Job::Reserve(at)))
 }
 
-/// Returns true if a track needs its next file. A track that only rotates keeps its file until then.
+/// Returns true if a track needs its next file. A track that only rotates keeps its file until the next one is
+/// prepared.
 fn is_short<const N: usize>(state: &State<N>, now: &Conditions<N>, at: u8) -> bool {
     let track = &state.tracks[usize::from(at)];
     let is_stopped = track.is_starved() || track.leave == Leave::Session;
@@ -259,7 +260,8 @@ fn supply_job<const N: usize>(state: &State<N>, now: &Conditions<N>, at: u8) -> 
     }
 }
 
-/// Returns the job of a track at the end: first room for pending samples, then every file is closed.
+/// Returns the next job of a track at the end of the recording: first supplies a file for pending samples, then closes
+/// every file.
 fn job_at_end<const N: usize>(
     state: &State<N>,
     now: &Conditions<N>,
@@ -280,7 +282,7 @@ fn job_at_end<const N: usize>(
     (track.file.is_none() && track.ahead > 0).then_some((true, Job::Discard(at)))
 }
 
-/// Returns true if pending data have no room in the current file, and no file is prepared.
+/// Returns true if pending data has no room in the current file, and no file is prepared.
 fn needs_file<const N: usize>(state: &State<N>, now: &Conditions<N>, at: u8) -> bool {
     let track = &state.tracks[usize::from(at)];
     let is_stopped = track.is_starved() || track.ahead == 0 && now.is_at_session(at);

@@ -1,5 +1,5 @@
-//! Decides the next action on the card. No I/O and no clock: a [`State`], the current [`Conditions`], and one
-//! [`Action`] at a time.
+//! Chooses the next action on the card, without I/O and without a clock: each choice maps a [`State`] and the current
+//! [`Conditions`] to one [`Action`].
 //!
 //! ```text
 //!            ┌──────────────────────────────────────────────────────────────┐
@@ -29,9 +29,9 @@
 //!                                            └─ Name: it gets its final name
 //! ```
 //!
-//! A full file is committed and left at once, without waiting for its successor. A file with room is never
-//! left while its successor is missing, unless a session ends in it: samples of the next session may not
-//! follow in the same file.
+//! A full file is committed and left at once, without waiting for its successor. A file with room is not left before
+//! its successor is prepared, unless a session ends in it: samples of the next session must not follow in the same
+//! file.
 //!
 //! # A checkpoint of a track
 //!
@@ -50,8 +50,8 @@
 //! While `is_reading`, no write begins unless a checkpoint needs it, and a read ends a write only between two pages.
 //! After the end of a recording the phase stays `Ended`, and `is_serving` lets reads and changes continue.
 //!
-//! Jobs are file-system operations: sequences of steps, each of which is one bounded read or write. The
-//! planner decides again between any two steps, so samples go first whenever their ring needs it.
+//! Jobs are file-system operations: sequences of steps, each of which is one bounded read or write. The planner chooses
+//! again between any two steps, so samples take precedence whenever their ring needs it.
 
 mod decide;
 #[cfg(test)]
@@ -103,7 +103,7 @@ pub enum Leave {
     Stay,
     /// A new file is to begin once one is prepared. Until then samples go to the current one.
     Rotate,
-    /// The next sample belongs to another session and may not go to this file.
+    /// The next sample belongs to another session and must not go to this file.
     Session,
     /// A forced checkpoint of the remaining data of this file is pending.
     Sealing,
@@ -281,7 +281,7 @@ pub enum Request {
 pub enum Block {
     /// Everything taken from the ring is in written blocks that end with a mark.
     Clean,
-    /// Some data are not in a written block, or have no mark yet.
+    /// Some data is not in a written block, or has no mark yet.
     Partial,
     /// The block is full and ready to be written.
     Full,
@@ -294,13 +294,13 @@ pub struct StreamConditions {
     pub track: u8,
     /// Content of its block.
     pub block: Block,
-    /// Samples or a gap are not in blocks yet, including those behind a session boundary.
+    /// Samples or a gap are not in blocks yet, including those after a session boundary.
     pub is_waiting: bool,
     /// The ring still holds data that the pending checkpoint covers.
     pub is_behind: bool,
     /// The next item in the ring is a session boundary.
     pub is_at_session: bool,
-    /// Enough data are buffered to take the card from another track.
+    /// Enough data is buffered to take the card from another track.
     pub has_turn: bool,
     /// Fill level of the ring, from 0 to 1000.
     pub level: u16,
@@ -321,9 +321,10 @@ impl StreamConditions {
 /// Conditions of one track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TrackConditions {
-    /// The durability window ends soon, and some data are not durable.
+    /// The durability window ends soon, and some data is not durable.
     pub is_checkpoint_due: bool,
-    /// Stopping the write here costs the card least, or the checkpoint cannot wait for such a position.
+    /// The file position is at the end of a page, where stopping the write costs the card least, or the checkpoint
+    /// cannot wait for such a position.
     pub is_page_end: bool,
     /// The rings hold enough to end the pending checkpoint at the end of a page, or it cannot wait for that. Readers
     /// wait for such a checkpoint.
@@ -491,8 +492,8 @@ impl<const N: usize> Conditions<N> {
         self.of_track(track).any(|(_, stream)| stream.is_behind)
     }
 
-    /// Returns true if everything that a pending checkpoint covers is in blocks, as far as it may go to this
-    /// file.
+    /// Returns true if everything that a pending checkpoint covers is in blocks, except for data that has to go to the
+    /// next file.
     fn is_drained(&self, track: u8) -> bool {
         let is_used_up = self.tracks[usize::from(track)].is_used_up;
         self.of_track(track).all(|(_, stream)| {

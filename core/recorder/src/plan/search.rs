@@ -23,18 +23,17 @@
 //! | clocks, costs, reads | predicates that may be true or false wherever consistent |
 //! | counts of samples and of lost ones | none or some, because no decision depends on more |
 //!
-//! A full ring absorbs nothing, unless its track was reported to have no room. Samples that arrive while the
-//! shell fills blocks are omitted, because they could as well arrive before or after. The shell fills blocks
-//! before it acts, except where a checkpoint may hold samples back, or where a request has just extended the
-//! checkpoint. It never fills blocks of a sealed file, and with a forced checkpoint it takes only the samples
-//! that the checkpoint covers.
+//! A full ring absorbs nothing, unless its track was reported to have no room. Samples that arrive while the shell
+//! fills blocks are omitted, because they could equally well arrive before or after. The shell fills blocks before it
+//! acts, except where a checkpoint may hold samples back, or where a request has just extended the checkpoint. It never
+//! fills blocks of a sealed file, and with a forced checkpoint it takes only the samples that the checkpoint covers.
 //!
 //! # What is checked
 //!
-//! `check.rs` checks that each action is possible and correct, independently of how the planner decides, and
-//! that in every state each pushed sample is durable, pending, in exactly one gap, or given up. `live.rs`
-//! looks at the steps that need nothing from outside: every cycle retries something that failed, and every
-//! run ends with nothing left to do, both if the card answers and if it does not.
+//! `check.rs` checks that each action is possible and correct, independently of how the planner chooses it, and that in
+//! every state each pushed sample is durable, pending, in exactly one gap, or given up. `live.rs` checks the runs of
+//! steps that need no outside event: every cycle retries something that failed, and every run ends with nothing left to
+//! do, whether or not the card answers.
 
 mod check;
 mod explore;

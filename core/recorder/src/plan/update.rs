@@ -93,9 +93,9 @@ fn rotate<const N: usize>(state: &mut State<N>, now: &Conditions<N>, at: u8) {
     }
 }
 
-/// Seals a file that is to be left once its successor is prepared, and any file whose rest is reserved for
-/// unfinished blocks. For a new session the file is also sealed if there is no room for another one, because
-/// closing it frees its unused blocks.
+/// Seals the file if the recorder is to leave it and its successor is prepared, and any file whose remaining space is
+/// reserved for blocks in progress. Before a new session, also seals the file if the card has no room for a successor,
+/// because closing the file frees its unused blocks.
 fn leave_when_possible<const N: usize>(state: &mut State<N>, now: &mut Conditions<N>, at: u8) {
     let room = state.room;
     let track = &mut state.tracks[usize::from(at)];
@@ -156,7 +156,7 @@ pub fn apply<const N: usize>(
     }
 }
 
-/// Handles the loss of the card: data that were not durable are lost, and nothing is known about the files.
+/// Handles the loss of the card: data that was not durable is lost, and nothing is known about the files.
 fn lose_card<const N: usize>(state: &mut State<N>) {
     state.card = Card::Absent;
     (state.job, state.is_job_next) = (None, false);
@@ -192,7 +192,7 @@ fn step<const N: usize>(state: &mut State<N>, now: &Conditions<N>, outcome: Outc
             state.tracks[usize::from(at)].ahead -= 1;
             state.room = Room::Unknown;
         }
-        // It may have freed space.
+        // The change may have freed space.
         Job::Change => state.room = Room::Unknown,
         Job::Name(_) => (),
     }
@@ -235,8 +235,8 @@ fn begin<const N: usize>(state: &mut State<N>, now: &Conditions<N>, at: u8) {
     });
     track.leave = Leave::Stay;
     track.is_full = false;
-    // The previous file was sealed with a forced checkpoint. The data that this checkpoint still covers are
-    // newer, and stopping a write in the first page of the new file is expensive for the card.
+    // The previous file was sealed with a forced checkpoint. The data that this checkpoint still covers is newer, and
+    // stopping a write in the first page of the new file is expensive for the card.
     let is_urgent = matches!(state.flush, Flush::Pending(_)) || state.phase != Phase::Recording;
     if track.checkpoint == Checkpoint::Forced && !is_urgent {
         track.checkpoint = Checkpoint::Wanted;

@@ -1,4 +1,5 @@
-//! Replays random paths of the search's events with the real recorder.
+//! Feeds random sequences of events to the real recorder. The events are those of the planner's model checker
+//! (`plan/search.rs`).
 //!
 //! ```text
 //!   seed ──> Path: events and pauses ──> producers, Control, ReadDesk ──> Recorder ──> FatVolume
@@ -8,11 +9,15 @@
 //!   judge: files of all cards, read independently             watch: every decision and outcome
 //! ```
 //!
-//! The search proves properties of the planner in a model of its environment. Here the same events and limits
-//! drive the real shell, encoders and file system, and the same properties are checked from the files: pushed
-//! = written + lost + pending; each lost sample is in exactly one gap; the durable index never decreases; a
-//! flush is reported durable only if its samples are in the files; after a power cut nothing that was
-//! reported durable and nothing older than the window is missing; every recording ends.
+//! The model checker proves properties of the planner within a model of its environment. Here, the same events and
+//! limits drive the real shell, encoders and file system, and the judge checks the same properties on the resulting
+//! files:
+//!
+//! - each pushed sample is written, lost or pending, and each lost sample is in exactly one gap;
+//! - the durable index never decreases;
+//! - a flush is reported durable only if its samples are in the files;
+//! - after a power cut, nothing that was reported durable and nothing older than the window is missing;
+//! - every recording ends.
 
 mod card;
 #[path = "../../tests/fat_rig/check.rs"]

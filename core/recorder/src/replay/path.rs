@@ -36,7 +36,7 @@ pub(super) struct Setup {
     pub(super) when_full: WhenFull,
     /// Indices of the initial card and of the other card in the list of cards.
     pub(super) cards: [usize; 2],
-    /// A failing card keeps some of the data that were not durable.
+    /// A failing card keeps some of the data that was not durable.
     pub(super) keeps_some: bool,
 }
 
@@ -85,7 +85,6 @@ pub(super) enum Pause {
     Us(u64),
 }
 
-/// A path.
 #[derive(Clone, Debug)]
 pub(super) struct Path {
     pub(super) setup: Setup,
@@ -100,7 +99,6 @@ fn pick<T: Copy>(random: &mut Random, of: &[T]) -> T {
     of[random.below(of.len() as u64) as usize]
 }
 
-/// Returns the path with this number.
 pub(super) fn path(seed: Seed, number: u64, cards: usize) -> Path {
     let mut random = seed.nth(number);
     let random = &mut random;
@@ -125,7 +123,8 @@ pub(super) fn path(seed: Seed, number: u64, cards: usize) -> Path {
             };
         }
         let is_removing = setup.when_full == WhenFull::RemoveOldest;
-        // The oldest recording of its card is removed; only with one card is that the oldest of all.
+        // The recorder removes the oldest recording of the card in the slot. That is the oldest of all only if the path
+        // has a single card.
         let is_unclear = is_removing && matches!(event, Event::PowerCut | Event::OtherCard);
         if event.is_fault() && (faults == FAULTS_MAX || is_unclear) {
             event = Event::Sample(0);

@@ -103,7 +103,7 @@ struct Replay<'p> {
     /// Streams of recorders that lost power.
     before: Vec<Fed>,
     totals: &'p mut Totals,
-    /// True as long as there were only samples, flushes and requests.
+    /// True as long as the only events were samples, flushes and requests.
     is_calm: bool,
 }
 
@@ -590,7 +590,7 @@ impl Outside<'_> {
         }
     }
 
-    /// A failing card may keep written blocks that are not known to be durable.
+    /// Notes that a failing card may keep written blocks that are not known to be durable.
     fn note_fault(&mut self) {
         WATCH.with_borrow(|watch| {
             for (fed, seen) in self.fed.iter_mut().zip(&watch.seen) {

@@ -1,5 +1,5 @@
-//! Observes every decision of the real recorder: counts it, and compares the shell with the planner's state
-//! and with the search's assumptions about conditions.
+//! Observes every decision of the real recorder: counts the actions and their outcomes, and compares the shell with the
+//! planner's state and with the model checker's assumptions about conditions.
 
 use crate::plan::{Action, Block, Card, Conditions, Job, Outcome};
 use crate::shell::Shell;
@@ -248,7 +248,7 @@ fn tracks<M: BlockDevice, C, D: DelayNs, E, const N: usize>(
     }
 }
 
-/// Checks the search's assumptions.
+/// Checks the model checker's assumptions.
 fn conditions<M: BlockDevice, C, D: DelayNs, E, const N: usize>(
     watch: &mut Watch,
     shell: &Shell<'_, M, C, D, E, N>,

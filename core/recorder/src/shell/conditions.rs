@@ -74,8 +74,8 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         windows.min().unwrap_or(0)
     }
 
-    /// Returns the interval of positions for checkpoints, in blocks: a power of two that fills while a
-    /// checkpoint may wait.
+    /// Returns the interval of positions for checkpoints, in blocks: the greatest power of two that fills while a
+    /// checkpoint may wait, at most [`MARK_BLOCKS`].
     pub(super) fn step_blocks(&self, track: u8) -> u32 {
         let us = u32::try_from(self.step_us_max(track)).unwrap_or(u32::MAX);
         let bytes: u64 = self
@@ -99,9 +99,12 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         }
     }
 
-    /// Returns the lead time before the end of the window at which a checkpoint is requested: twice the
-    /// recent cost of a checkpoint and of writing the ring's contents, plus the wait for the end of a page,
-    /// the longest stall, and a read in progress.
+    /// Returns the lead time before the end of the window at which a checkpoint is requested: the sum of
+    ///
+    /// - twice the recent cost of a checkpoint and of writing the ring's contents;
+    /// - the wait for the end of a page;
+    /// - the longest stall;
+    /// - the cost of a read, while other tasks read.
     pub(super) fn lead_us(&self, stream: &Stream) -> u64 {
         let waiting = stream.consumer.level_bytes() as u64;
         2 * (u64::from(self.costs.commit.us()) + self.costs.us_to_write(waiting))
@@ -118,9 +121,9 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             })
     }
 
-    /// Returns the longest time to make everything durable that is pending now, in us, including one stall as
-    /// long as the specification allows or the longest since the card was acquired, and the data that arrive
-    /// during that stall.
+    /// Returns the longest time to make everything durable that is pending now, in us. It includes one stall, as long
+    /// as the specification allows or the longest since the card was acquired if that is longer, and the data that
+    /// arrives during that stall.
     pub(super) fn flush_us_max(&self) -> u32 {
         let stall_us = self.costs.stall_us();
         let waiting = self.streams.iter().map(|stream| {
@@ -133,7 +136,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         u32::try_from(us).unwrap_or(u32::MAX)
     }
 
-    /// Returns the streams that would benefit from more card time: streams of a full card lose samples in any case.
+    /// Returns the streams that would benefit from more card time: streams of a full card lose samples regardless.
     pub(super) fn absorbing(&self) -> impl Iterator<Item = &Stream<'a>> {
         let tracks = &self.state.tracks;
         let streams = self.streams.iter();
@@ -166,7 +169,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         })
     }
 
-    /// Returns true if a requested read may be carried out now. It may not end a write within a page, or while the
+    /// Returns true if a requested read may be carried out now. A read must not end a write within a page, or while the
     /// rings hold another page.
     pub(super) fn absorbs_read(&self) -> bool {
         let is_between = match self.state.card {
@@ -176,8 +179,9 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         is_between && self.absorbs_readers()
     }
 
-    /// Returns true if all rings absorb one more read before the next write begins: either with room for a stall as
-    /// long as the specification allows, or for the longest one so far until a page is full.
+    /// Returns true if every ring absorbs one more read before the next write begins. A ring does so if it also has
+    /// room for a stall as long as the specification allows. Until its track holds a page, room for the longest stall
+    /// so far is enough.
     pub(super) fn absorbs_readers(&self) -> bool {
         let read_us = self.costs.read.us();
         self.absorbing().all(|stream| {
@@ -248,8 +252,8 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         }
     }
 
-    /// Returns true unless the open write is within a turn and continues. Tracks that alternate more often
-    /// make the card end its writes within a page again and again.
+    /// Returns true unless a turn is in progress in the open write. If tracks alternated more often than once per turn,
+    /// the card's writes would repeatedly end within a page.
     pub(super) fn is_turn_over(&self) -> bool {
         let Card::Writing(at) = self.state.card else {
             return true;
@@ -317,7 +321,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         self.files.space(*slot)
     }
 
-    /// Returns the remaining room, in us, below which preparing a file is urgent.
+    /// Returns the time limit, in us: if the remaining space in the files lasts no longer, preparing a file is urgent.
     pub(super) fn urgent_us(&self) -> u64 {
         match self.config.when_full {
             WhenFull::Wait => URGENT_US,

@@ -58,7 +58,7 @@ fn known(model: &Tree, path: &str) -> Option<String> {
     model.keys().find(|it| it.to_uppercase() == path).cloned()
 }
 
-/// Returns the spelling of the directory above, with a slash, or the error if there is none.
+/// Returns the spelling of the parent directory, with a slash, or the error if there is none.
 fn above<'p>(model: &Tree, path: &'p str) -> Result<(String, &'p str), Error> {
     let Some((above, name)) = path.rsplit_once('/') else {
         return Ok((String::new(), path));

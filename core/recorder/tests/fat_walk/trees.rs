@@ -73,8 +73,8 @@ fn append(volume: &FileSystem, tree: &mut Tree, path: String, count: usize) {
     whole.as_mut().unwrap().extend(data);
 }
 
-/// Maps a path to one spelling. The crate fatfs ignores the case of ASCII letters only, or of all, so
-/// names here differ in more than case.
+/// Maps a path to one spelling. The crate fatfs ignores the case of ASCII letters only or of all letters, so names here
+/// never differ in case alone.
 fn fold(path: &str) -> String {
     path.to_uppercase()
 }

@@ -10,7 +10,7 @@ const ACQUIRE_US: u64 = 5_000;
 /// Maximum number of blocks in a write of the file system.
 const SLICE_BLOCKS: u32 = 16;
 
-/// Faults of a card; times are true times.
+/// Faults of a card. Times are true times, not readings of the recorder's clock.
 #[derive(Clone, Default)]
 pub struct Faults {
     /// Time range in which the card is removed, in us.

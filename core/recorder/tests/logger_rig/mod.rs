@@ -1,5 +1,5 @@
-//! A recorder in virtual time: producers that push whenever time passes, and a card in memory that loses data
-//! that are not durable when it fails.
+//! A recorder in virtual time: producers that push whenever time passes, and a card in memory that loses data that is
+//! not durable when it fails.
 #![allow(dead_code, reason = "each test file uses only part of it")]
 
 mod memory;

@@ -10,7 +10,8 @@ fn a_gap_alone_in_the_ring_is_written_when_the_card_is_back() {
     let mut case = case(&control, 512 << 10, 20_000);
     case.faults.gone = Some(3_000_000..4_000_000);
     let window = Window::Us(100_000);
-    // Its last sample is no line. The other stream has noticed that the card is away.
+    // The last sample of `silent` is not a line, so it becomes a gap. By then, `other` has noticed that the card is
+    // away.
     let silent = Input {
         window,
         make: Box::new(|index| match index {

@@ -120,9 +120,9 @@ pub struct Flushed {
     pub done_us: u64,
     /// Stated maximum duration.
     pub stated_us: u64,
-    /// Number of samples pushed before the request, and the first of them missing after a power cut at its
-    /// end.
+    /// Number of samples pushed before the request.
     pub pushed: u64,
+    /// First of these samples that is missing after a power cut at the end of the flush.
     pub missing: Option<u64>,
 }
 

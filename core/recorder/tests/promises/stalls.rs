@@ -78,7 +78,7 @@ fn a_checkpoint_is_late_if_and_only_if_its_end_is_outside_the_window() {
         let control = Control::new();
         let mut case = case(&control, 1 << 20, 20_000);
         case.costs.end_us = end_us;
-        // The file system's writes take as long.
+        // The long duration also applies to the file system's writes.
         case.until_us = 600_000_000;
         let input = Input {
             window: Window::Us(window_us),

@@ -1,4 +1,4 @@
-//! The durability window: the data that a power cut may cost at any time.
+//! The durability window: the data that a power cut may destroy at any time.
 
 use crate::fat_rig::Disk;
 use crate::logger_rig::{Input, lines, record};
@@ -6,7 +6,7 @@ use crate::promise::*;
 use cardiograph_recorder::{Control, Window};
 use std::cell::RefCell;
 
-/// Returns the cost of a power cut now: age of the oldest lost sample in us, and number of lost samples.
+/// Returns the loss that a power cut would cause now: age of the oldest lost sample in us, and number of lost samples.
 fn cost(left: &Disk, pushed: u64, period_us: u64) -> (u64, u64) {
     let left = files(&after_cut(left), 0);
     left.assert_sound(pushed);
@@ -86,7 +86,7 @@ fn windows_that_cannot_be_met_are_counted() {
 
 #[test]
 fn the_last_samples_before_a_pause_become_durable() {
-    // In some cases they fill a block with a mark exactly.
+    // In some cases, the samples and a mark fill a block exactly.
     for samples in 500..580 {
         let (control, left) = (Control::new(), RefCell::new(None));
         let input = Input {

@@ -291,7 +291,6 @@ impl Archive<'_> {
         known.map_or(stat.bytes, |(_, bytes)| *bytes)
     }
 
-    /// Returns the folder in the archive.
     fn folder<'a>(&'a self, path: &'a str) -> &'a str {
         match self.source {
             Source::Folder(1) => "card",
@@ -318,7 +317,6 @@ impl Archive<'_> {
     }
 }
 
-/// Returns the bytes of a member in an archive.
 fn archive_bytes(member: &Member) -> u64 {
     (member.head_blocks() + member.data_blocks()) * BLOCK_BYTES as u64
 }
@@ -328,7 +326,7 @@ fn hash_member(hash: u64, path: &str, stat: &Stat) -> u64 {
     fnv(fnv(hash, path.as_bytes()), tag_of(stat).as_bytes())
 }
 
-/// Continues an FNV-1a hash; lengths are part of the tag, so that no separator is needed.
+/// Continues an FNV-1a hash; lengths are part of the tag, so no separator is needed.
 fn fnv(hash: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(hash, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01B3)

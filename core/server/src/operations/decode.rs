@@ -246,7 +246,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
     ) -> Result<u64, Error> {
         while low < high {
             let middle = low + (high - low) / 2;
-            // Damaged blocks, and those of other streams, say nothing about the key.
+            // Damaged blocks, and those of other streams, have no key to compare.
             let mut probe = middle;
             let is_before = loop {
                 if probe == high {
@@ -383,7 +383,7 @@ async fn samples<C: Read + Write, T: Timer>(
     Ok(())
 }
 
-/// Sends an event about samples that are missing ahead of those in a block.
+/// Sends an event about samples that are missing before those in a block.
 async fn report_missing<C: Read + Write, T: Timer>(
     wire: &mut Wire<'_, C, T>,
     decoder: &mut Decoder,

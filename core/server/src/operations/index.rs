@@ -16,7 +16,6 @@ use embedded_io_async::{Read, Write};
 pub(crate) enum Grouping {
     /// Session; a recording without one is a group of its own.
     Session,
-    /// Day.
     Day,
 }
 

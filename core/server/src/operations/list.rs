@@ -20,7 +20,7 @@ pub(crate) const PAGE_START: &str = "<!DOCTYPE html><html lang=\"en\"><meta char
     td:nth-child(2){text-align:right}</style><title>";
 
 impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
-    /// Sends a folder as JSON: the fields of the stock server, and length, time and state.
+    /// Sends a folder as JSON: the fields of the web server of study 1, and length, time and state.
     pub(crate) async fn list<C: Read + Write>(
         &self,
         wire: &mut Wire<'_, C, T>,

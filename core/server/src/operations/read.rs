@@ -123,7 +123,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         }
     }
 
-    /// Sends a file, and what is appended to it until the recorder closes it.
+    /// Sends a file, and everything that is appended to it until the recorder closes it.
     async fn follow<C: Read + Write>(
         &self,
         wire: &mut Wire<'_, C, T>,
@@ -227,7 +227,7 @@ async fn describe<C: Read + Write, T: Timer>(
     Ok(())
 }
 
-/// Writes type and policy of a file. A page on the card is somebody's upload: it gets no scripts and no access to
+/// Writes type and policy of a file. A page on the card may be anybody's upload, so it gets no scripts and no access to
 /// this server.
 pub(crate) async fn media_fields<C: Read + Write, T: Timer>(
     wire: &mut Wire<'_, C, T>,

@@ -75,7 +75,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         Ok(wire.finish().await?)
     }
 
-    /// Sends text without its marks, from a block to the mark that reaches an age.
+    /// Sends text without its marks, from a block to the first mark whose age is at least `to_ms`, or to the end.
     async fn text<C: Read + Write>(
         &self,
         wire: &mut Wire<'_, C, T>,

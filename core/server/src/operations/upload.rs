@@ -95,7 +95,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         boundary: &str,
         path: &mut Path,
     ) -> Result<(), Fault> {
-        // A line end ahead of the first delimiter makes it like the others.
+        // With a line end before it, the first delimiter is like the others.
         wire.out[..2].copy_from_slice(b"\r\n");
         let mut form = Form {
             body,
@@ -242,7 +242,7 @@ impl Form<'_, '_> {
     }
 }
 
-/// Returns the path of an uploaded file: its name may be a path, as in the stock server.
+/// Returns the path of an uploaded file. Its name may be a path, as in the web server of study 1.
 fn place(head: &Head, name: &str) -> Result<Path, Refused> {
     let path = match name.starts_with('/') {
         true => Path::try_from(name).map_err(|_| Error::TooLong)?,

@@ -138,7 +138,7 @@ impl Joiner {
         self.is_joined = true;
     }
 
-    /// Begins a block of samples. Returns the offset of the first value, or `None` if the block does not fit the
+    /// Begins a block of samples. Returns the offset of the first value, or `None` if the block does not continue the
     /// previous one.
     pub(crate) fn begin(&mut self, head: &BlockHead, sample_bytes: usize) -> Option<usize> {
         let missing = match self.begun {

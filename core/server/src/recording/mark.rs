@@ -52,12 +52,12 @@ pub(crate) struct Unmarker {
     held: Option<Held>,
 }
 
-/// End of a block that may be the beginning of a line with a mark: commas, a number sign and blanks.
+/// End of a block that may be the beginning of a line with a mark: commas, a number sign and spaces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Held {
     commas: u16,
     has_sign: bool,
-    blanks: u16,
+    spaces: u16,
 }
 
 /// A block without its mark.
@@ -113,15 +113,15 @@ impl Held {
         };
         let commas = end_of(0, b',');
         let has_sign = text.get(commas) == Some(&b'#');
-        let blanks_at = commas + usize::from(has_sign);
+        let spaces_at = commas + usize::from(has_sign);
         let end = match has_sign {
-            true => end_of(blanks_at, b' '),
-            false => blanks_at,
+            true => end_of(spaces_at, b' '),
+            false => spaces_at,
         };
         (end == text.len()).then_some(Held {
             commas: commas as u16,
             has_sign,
-            blanks: (end - blanks_at) as u16,
+            spaces: (end - spaces_at) as u16,
         })
     }
 
@@ -130,6 +130,6 @@ impl Held {
         let repeat = |part: &'static [u8], count: u16| (0..count).map(move |_| part);
         repeat(b",", self.commas)
             .chain(repeat(b"#", self.has_sign.into()))
-            .chain(repeat(b" ", self.blanks))
+            .chain(repeat(b" ", self.spaces))
     }
 }

@@ -7,7 +7,6 @@ pub(crate) mod values;
 
 /// Size of a block in bytes.
 pub(crate) const BLOCK_BYTES: usize = 512;
-/// A block.
 pub(crate) type Block = [u8; BLOCK_BYTES];
 
 /// Returns the CRC-32 of IEEE 802.3. Four bits at a time: a table for eight would take 1 KiB.

@@ -4,7 +4,6 @@ use super::Memory;
 use super::socket::{Clock, End, Socket};
 use cardiograph_server::*;
 
-/// A response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
     pub status: u16,
@@ -122,7 +121,6 @@ pub fn raw(memory: &Memory, config: Config, segments: Vec<Vec<u8>>, end: End) ->
     sent.take()
 }
 
-/// Sends one request; returns the response.
 pub fn send(memory: &Memory, request: &str) -> Response {
     send_bytes(memory, request.as_bytes())
 }

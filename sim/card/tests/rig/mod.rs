@@ -1,4 +1,4 @@
-//! A small card on a bus for fault tests, with data that identify their block.
+//! A small card on a bus for fault tests, with data that identifies its block.
 #![allow(dead_code)]
 
 use crate::reference;
@@ -27,8 +27,8 @@ pub fn card(defects: Defects) -> Card {
     Card::with_defects(&PROFILE, defects, Seed::new(1))
 }
 
-/// Puts a card on a bus with a clock of `clock_hz`. The card initialises without delay, so that nearly all
-/// bytes belong to the test.
+/// Puts a card on a bus with a clock of `clock_hz`. The card initialises without delay, so nearly all bytes belong to
+/// the test.
 pub fn wire_of(card: Card, clock_hz: u32) -> Wire {
     let options = Options {
         init_us: 0,

@@ -62,7 +62,7 @@ pub(super) fn state<const N: usize>(
             "the planner considers data durable that a power cut would lose",
         )?;
         if let Some(old) = before.plan.tracks[index].file {
-            // At index 0 it may be the next file.
+            // A file at index 0 may be the next one.
             let is_same = file.index >= old.index && file.index > 0;
             ensure(
                 !is_same || file.durable >= old.durable,
@@ -73,7 +73,7 @@ pub(super) fn state<const N: usize>(
     Ok(())
 }
 
-/// Checks that an action is possible and correct, independently of how the planner decides.
+/// Checks that an action is possible and correct, independently of how the planner chooses it.
 pub(super) fn action<const N: usize>(
     config: &Config<N>,
     world: &World<N>,
@@ -127,7 +127,7 @@ fn can_write<const N: usize>(config: &Config<N>, world: &World<N>, stream: usize
     is_open && has_block(config, world, stream)
 }
 
-/// Checks that samples go first.
+/// Checks that samples take precedence.
 fn priorities<const N: usize>(
     config: &Config<N>,
     world: &World<N>,

@@ -15,7 +15,7 @@ pub(super) const RETRY: u32 = 1 << 31;
 /// Marks an edge whose step needs a card that answers: not taken while the card is gone.
 pub(super) const CARD: u32 = 1 << 30;
 
-/// All reachable worlds, and the steps between them that need nothing new from outside.
+/// All reachable worlds, and the steps between them that need no new outside event.
 pub(super) struct Graph<const N: usize> {
     pub(super) worlds: Vec<World<N>>,
     parents: Vec<u32>,

@@ -1,7 +1,7 @@
-//! Liveness: strongly connected components of the steps that need nothing new from outside.
+//! Liveness: strongly connected components of the steps that need no new outside event.
 //!
-//! Every predicate is eventually true and eventually false, so a run ends in a component that no step leaves.
-//! Nothing may be left to do there, and every cycle has to retry something that failed.
+//! Every predicate is eventually true and eventually false, so a run ends in a component that no step leaves. Nothing
+//! may be left to do in that component, and every cycle has to retry something that failed.
 
 use super::explore::{CARD, Graph, RETRY};
 use super::steps::Steps;

@@ -26,7 +26,6 @@ pub(super) enum Event {
     RoomFreed,
 }
 
-/// One step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Event(Event),
@@ -48,7 +47,7 @@ pub(super) enum Step {
 }
 
 impl Step {
-    /// Returns true if the step needs nothing new from outside.
+    /// Returns true if the step needs no new outside event.
     pub(super) fn is_internal(self) -> bool {
         let is_asked = matches!(
             self,
@@ -230,7 +229,7 @@ impl<'a, const N: usize> Steps<'a, N> {
     fn events(&mut self) -> Result<(), (Step, Violation)> {
         let is_filling = (0..N).any(|at| self.world.may_fill(self.config, at));
         for event in self.config.events {
-            // Samples that arrive while blocks are being filled could as well arrive before or after.
+            // Samples that arrive while blocks are being filled could equally well arrive before or after.
             let is_request = matches!(event, Event::Flush | Event::Stop);
             if is_filling && !is_request {
                 continue;
@@ -471,7 +470,7 @@ impl<'a, const N: usize> Steps<'a, N> {
         let is_held = match self.world.plan.tracks[usize::from(track)].checkpoint {
             Checkpoint::None => false,
             Checkpoint::Wanted => self.world.is_drained(self.config, track),
-            // A request may just have covered samples that are not in blocks yet.
+            // A request may just have extended the checkpoint to samples that are not in blocks yet.
             Checkpoint::Forced => true,
         };
         is_held || !self.world.may_fill(self.config, at)
@@ -660,7 +659,7 @@ impl<'a, const N: usize> Steps<'a, N> {
                 next.is_known_full = false;
                 end(Outcome::JobDone, next);
             }
-            // It may have removed something.
+            // The change may have removed something.
             Some(Job::Change) => {
                 end(Outcome::JobDone, next);
                 next.has_room = true;
@@ -679,7 +678,7 @@ impl<'a, const N: usize> Steps<'a, N> {
 }
 
 impl<const N: usize> World<N> {
-    /// Returns true if some data of a track are not durable.
+    /// Returns true if some data of a track is not durable.
     pub(super) fn has_unsaved(&self, config: &Config<N>, at: u8) -> bool {
         let mut streams = self.streams.iter().zip(config.tracks);
         streams.any(|(stream, track)| {

@@ -188,7 +188,7 @@ impl Stream {
         self.ring.counts() + held.iter().map(|held| held.counts()).sum::<u32>()
     }
 
-    /// Returns true if some data are not in blocks yet.
+    /// Returns true if some data is not in blocks yet.
     fn is_waiting(&self) -> bool {
         self.ring.is_waiting() || !self.pending.is_empty()
     }

@@ -76,7 +76,7 @@ struct Taken {
     written: u64,
     lost: u64,
     gaps: u64,
-    /// Gaps that are the rest of a gap that was taken in part.
+    /// Number of gaps that continue a gap of which the consumer had taken a part.
     rests: u64,
     sessions: u64,
     last_session: Option<u64>,

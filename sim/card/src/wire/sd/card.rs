@@ -281,7 +281,6 @@ impl SdBusCard {
         Some(sending.began.unwrap_or(sending.earliest.max(ready)))
     }
 
-    /// Returns true if the card receives commands.
     fn receives_commands(&self) -> bool {
         let max_hz = match self.session.high_speed {
             true => HIGH_SPEED_HZ,

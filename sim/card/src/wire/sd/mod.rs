@@ -68,13 +68,18 @@
 //!
 //! # Responsibilities of the host
 //!
-//! NRC, NCC and NWR, which are not checked; timeouts; the bus width and the clock, which must match the
-//! state of the card. If the clock is above the selected speed, the card receives no commands.
+//! - NRC, NCC and NWR, which are not checked;
+//! - timeouts;
+//! - the bus width and the clock, which must match the state of the card. If the clock is above the selected speed, the
+//!   card receives no commands.
 //!
 //! # Not implemented
 //!
-//! CMD4, CMD11, CMD15, CMD19, CMD20, CMD23, CMD27 to CMD30, CMD42, CMD56 and ACMD42, which this card
-//! rejects as illegal commands; more than one card on the bus; the inactive state; 1.8 V.
+//! - CMD4, CMD11, CMD15, CMD19, CMD20, CMD23, CMD27 to CMD30, CMD42, CMD56 and ACMD42, which this card rejects as
+//!   illegal commands;
+//! - more than one card on the bus;
+//! - the inactive state;
+//! - 1.8 V.
 
 mod card;
 mod erase;

@@ -72,7 +72,7 @@ impl Frame {
 /// Maximum length of a response in bytes: stuff byte, NCR, R1 and the additional bytes of R3 and R7.
 const RESPONSE_BYTES_MAX: usize = 1 + 8 + 1 + 4;
 
-/// A response that the card is sending; all other data wait until the response is complete.
+/// A response that the card is sending; all other data waits until the response is complete.
 #[derive(Default)]
 pub(super) struct Response {
     bytes: [u8; RESPONSE_BYTES_MAX],
