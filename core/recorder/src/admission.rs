@@ -173,3 +173,6 @@ impl Costs {
             || is_low && level_bytes + needed <= capacity_bytes / 2
     }
 }
+
+#[cfg(test)]
+mod tests;

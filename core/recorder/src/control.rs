@@ -99,7 +99,8 @@ impl Control {
     /// Begins a session of every stream: each producer puts a session boundary before its next sample.
     ///
     /// # Errors
-    /// [`SessionError::QueueFull`] if the recorder has not yet taken the previous session.
+    /// [`SessionError::QueueFull`] if the previous session is still waiting. It waits until every stream has begun the
+    /// session before it, which a stream does with its next sample.
     pub fn begin_session(&self, session: &Session) -> Result<(), SessionError> {
         match self.session.put(session) {
             true => Ok(()),
@@ -107,8 +108,13 @@ impl Control {
         }
     }
 
-    pub(crate) fn take_session(&self) -> Option<Session> {
-        self.session.take()
+    pub(crate) fn waiting_session(&self) -> Option<Session> {
+        self.session.peek()
+    }
+
+    /// Takes the waiting session, so that another one can be requested.
+    pub(crate) fn take_session(&self) {
+        self.session.take();
     }
 
     pub(crate) fn set_ready(&self) {

@@ -333,14 +333,16 @@ impl SessionSlot {
         true
     }
 
-    pub(crate) fn take(&self) -> Option<Session> {
+    /// Returns the session without taking it. Only the recorder may call this.
+    pub(crate) fn peek(&self) -> Option<Session> {
+        let is_empty = self.put.load(Ordering::Acquire) == self.taken.load(Ordering::Relaxed);
+        (!is_empty).then(|| self.session.load())
+    }
+
+    /// Takes the session that [`SessionSlot::peek`] has returned.
+    pub(crate) fn take(&self) {
         let taken = self.taken.load(Ordering::Relaxed);
-        if self.put.load(Ordering::Acquire) == taken {
-            return None;
-        }
-        let session = self.session.load();
         self.taken.store(taken.wrapping_add(1), Ordering::Release);
-        Some(session)
     }
 }
 

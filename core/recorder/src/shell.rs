@@ -24,6 +24,7 @@ use crate::plan::{
 use crate::reads::{ReadDesk, ReadError};
 use crate::recorder::Config;
 use crate::ring::Next;
+use crate::session::SessionError;
 use crate::stream::Stream;
 use crate::track::{Files, NameState, OpenFile, Totals, Track};
 use crate::volume::{self, FileId, ShortText};
@@ -55,6 +56,8 @@ pub(crate) struct Shell<'a, M, C, D, E, const N: usize> {
     timers: Timers,
     /// Number of rotation requests seen so far.
     rotations: u32,
+    /// Streams that have been asked to begin the waiting session, as bits.
+    asked: u8,
     /// Remaining attempts to bring back a failed card once the recording ends.
     attempts: u32,
     /// Cause of losses while the card is away.
@@ -75,6 +78,9 @@ struct Timers {
     /// Earliest time of the next attempt with a failed or full card.
     retry_us: u64,
 }
+
+// A bit of `asked` for each stream.
+const _: () = assert!(crate::STREAMS_MAX <= u8::BITS as usize);
 
 impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     Shell<'a, M, C, D, E, N>
@@ -109,6 +115,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             costs: Costs::new(config.stall_budget_us),
             timers: Timers::default(),
             rotations: parts.control.rotation_requested(),
+            asked: 0,
             attempts: ENDING_ATTEMPTS,
             away: Cause::CardFailed,
             is_started: false,
@@ -157,12 +164,6 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         if core::mem::replace(&mut self.rotations, rotations) != rotations {
             plan::request(&mut self.state, now, Request::Rotate);
         }
-        if let Some(session) = self.control.take_session() {
-            for stream in &self.streams {
-                // A ring refuses a session while the one requested before has not begun in a file.
-                let _ = stream.consumer.request_session(&session);
-            }
-        }
         let is_closed = self
             .streams
             .iter()
@@ -172,6 +173,27 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
                 stream.consumer.stop();
             }
             plan::request(&mut self.state, now, Request::Stop);
+        }
+        self.ask_for_session();
+    }
+
+    /// Asks every stream once to begin the waiting session. Streams that still have to begin the session before are
+    /// asked later; streams that have ended need not begin any.
+    fn ask_for_session(&mut self) {
+        let Some(session) = self.control.waiting_session() else {
+            return;
+        };
+        for (at, stream) in self.streams.iter().enumerate() {
+            let is_asked = self.asked & 1 << at != 0;
+            if !is_asked
+                && stream.consumer.request_session(&session) != Err(SessionError::QueueFull)
+            {
+                self.asked |= 1 << at;
+            }
+        }
+        if self.asked.count_ones() as usize == N {
+            self.asked = 0;
+            self.control.take_session();
         }
     }
 

@@ -130,6 +130,38 @@ fn a_control_begins_a_session_of_all_streams() {
     }
 }
 
+/// A stream begins a session with its next sample, so a slow one may still have to begin the session before.
+#[test]
+fn a_slow_stream_begins_every_session() {
+    let control = Control::new();
+    let case = case(&control, 1 << 20, 40_000);
+    let asked = Cell::new(0);
+    let inputs = [
+        lines(16_384, LINE_BYTES, 1_000, 10_000),
+        lines(16_384, LINE_BYTES, 2_000_000, 5),
+    ];
+    let outcome = record(case, inputs, |moment: &Moment| {
+        let (number, name) = match moment.pushed[0] {
+            ..1_000 => return,
+            ..1_100 => (1, "one"),
+            _ => (2, "two"),
+        };
+        if asked.replace(number) != number {
+            control.begin_session(&session(name, "")).unwrap();
+            if number == 2 {
+                assert!(control.begin_session(&session("late", "")).is_err());
+            }
+        }
+    });
+    for stream in 0..2 {
+        assert_all_written(&outcome, stream);
+        let listed = index(&outcome, stream);
+        let names: Vec<_> = listed.iter().map(|it| it.record.session.as_str()).collect();
+        assert_eq!(names, ["", "one", "two"], "stream {stream}");
+    }
+    control.begin_session(&session("next", "")).unwrap();
+}
+
 #[test]
 fn rotation_keeps_the_session_and_its_columns() {
     let control = Control::new();
