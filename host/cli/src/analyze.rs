@@ -83,7 +83,7 @@ fn signed_ns(text: &str) -> Result<i64, String> {
     Ok(sign * ns)
 }
 
-/// Parses a resistance such as `1ohm`, `50mohm` or `0.1`; returns ohm.
+/// Parses a resistance such as `1ohm`, `50mohm` or `0.1`; returns ohms.
 fn ohm(text: &str) -> Result<f64, String> {
     const UNITS: [(&str, f64); 4] = [
         ("mohm", 1e-3),

@@ -133,7 +133,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Opens the target, and writes nothing.
+    /// Checks the arguments and opens the target; writes nothing.
     pub fn of(args: &Args) -> Result<Bench, Failure> {
         let workload = OwnedWorkload::named(&args.workload)?;
         let default_io = match workload.borrow().times_its_syncs() {
@@ -350,7 +350,7 @@ fn ended<E: std::fmt::Display>(
     }
 }
 
-/// Returns a note about stalls that a run is too short to show.
+/// Returns a note that stalls too rare for the length of this run may be missing.
 fn rare_stalls(trace: &Trace) -> Option<String> {
     let written = trace.operations();
     let written = written.filter(|operation| operation.kind == OperationKind::Write);
@@ -397,7 +397,7 @@ fn ending<E: std::fmt::Display>(
         ),
         None => format!("interrupted with {percent:.1} % of the workload done"),
     };
-    // A signal ends the verification, too.
+    // A signal ends the verification as well.
     let unverified = match timed_out {
         true => "",
         false => "; not all files were verified",

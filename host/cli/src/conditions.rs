@@ -164,7 +164,7 @@ impl Figure {
         })
     }
 
-    /// Returns the figure of a report, or why there is none. Percentiles are rounded, except near the limit.
+    /// Returns the figure of a report, or the reason for its absence. Percentiles are rounded, except near the limit.
     fn of(self, report: &Report, limit: f64) -> Result<f64, String> {
         let summary = &report.summary;
         let is_recording = summary.cadence.is_some();

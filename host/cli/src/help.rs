@@ -58,7 +58,7 @@ const EXIT_CODES: [ExitCode; 9] = [
     of("143", "ended by SIGTERM", SIGNALS),
 ];
 
-/// Commands that catch signals to end in order.
+/// Commands that catch signals to end cleanly.
 const SIGNALS: &[&str] = &[PROGRAM, "bench", "compare", "record", "serve", "get"];
 
 /// The program without a command, which does the same as `bench`.
@@ -115,7 +115,7 @@ fn exit_codes(command: &str) -> String {
         .iter()
         .filter(|code| code.commands.is_empty() || code.commands.contains(&command));
     let rows = codes.map(|code| format!("\n  {:<4} {}", code.code, code.meaning));
-    // `record/exit.rs` has this order.
+    // `record/exit.rs` uses this order.
     let note = match command {
         "record" => {
             "\nIf several apply, the first of 1, 2, 4, 3, 5 is returned, and that of a signal only if none of them does.\n\

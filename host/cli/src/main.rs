@@ -9,7 +9,7 @@
 //!       ├──> plan: trace or card + data rate ──> buffer size, risk
 //!       ├──> cards: a card or board ──> a drawing, and figures derived from its values
 //!       ├──> recover, export: recordings ──> repaired, as CSV or ULog
-//!       ├──> serve: a directory ──> HTTP
+//!       ├──> serve: a directory or card ──> HTTP
 //!       ├──> get: HTTP ──> lists, files
 //!       └──> reproduce: published figures ──> their experiments, simulated ──> table, JSON, HTML
 //! ```

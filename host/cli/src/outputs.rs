@@ -195,7 +195,7 @@ impl<'a> Outputs<'a> {
         let results = results.collect::<Result<Vec<_>, _>>()?;
         let summaries: Vec<_> = reports.iter().map(Report::summary_with_warnings).collect();
         let summaries: Vec<_> = summaries.iter().collect();
-        // If one output fails, the others are written all the same.
+        // If one output fails, the others are still written.
         let mut done = vec![json::write(json.as_deref(), self.command, &summaries)];
         if let Some(path) = markdown {
             let sections: Vec<_> = reports.iter().map(table::markdown).collect();

@@ -44,7 +44,7 @@ impl Progress {
         Progress::of(bytes_total, OF_BYTES)
     }
 
-    /// Starts a bar for the given number of lines.
+    /// Starts a bar for the given number of samples.
     pub fn over_samples(lines_total: u64) -> Progress {
         Progress::of(lines_total, OF_LINES)
     }
@@ -76,7 +76,7 @@ impl Progress {
         self.show(steps);
     }
 
-    /// Shows the number of lines done, with a message.
+    /// Shows the number of samples done, with a message.
     pub fn show_samples(&mut self, lines: u64, message: impl FnOnce() -> String) {
         // A narrow terminal cuts off the end of the message.
         self.update(lines, |left| match left {
@@ -152,7 +152,7 @@ impl Drop for Watched {
 }
 
 /// Returns the remaining time, from the mean speed since the start: this speed varies less than that of the last
-/// seconds, so that the remaining time falls steadily.
+/// seconds, so the remaining time falls steadily.
 fn left(elapsed: Duration, done: u64, total: u64) -> Option<String> {
     if done == 0 || total < done {
         return None;

@@ -1,4 +1,4 @@
-//! Observes a run: collects the trace, shows progress and decides when to stop.
+//! Observes a run: collects the trace, shows progress and requests the end of the run.
 
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;

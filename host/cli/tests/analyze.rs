@@ -80,7 +80,7 @@ fn a_recording_is_audited_for_cadence() {
     let steps: Vec<u64> = times_ms.windows(2).map(|pair| pair[1] - pair[0]).collect();
     let mut sorted = steps.clone();
     sorted.sort_unstable();
-    // The median of an even number of steps is the lower of the two middle ones.
+    // The median of an even number of intervals is the lower of the two middle ones.
     let median_ms = sorted[(sorted.len() - 1) / 2];
     let late: Vec<u64> = steps
         .iter()

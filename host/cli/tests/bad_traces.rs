@@ -142,7 +142,7 @@ fn parquet_that_is_not_a_trace() {
             &["cut.parquet", cut],
         );
     }
-    // The footer is present, but not the data that it describes.
+    // The footer is present, but part of the data that it describes is missing.
     let (head, tail) = bytes.split_at(bytes.len() / 2);
     let holed = [&head[..4], tail].concat();
     fs::write(own.path().join("holed.parquet"), holed).unwrap();

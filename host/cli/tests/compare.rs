@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// A generator of the Numerical Recipes, so that traces do not depend on the project's own one.
+/// The random number generator of Numerical Recipes, so that traces do not depend on the project's own generator.
 struct Noise(u64);
 
 impl Noise {
@@ -21,7 +21,8 @@ impl Noise {
     }
 }
 
-/// Returns `writes` latencies in us: quick writes of about `quick_us`, and stalls of about `stall_us` at every 50th write.
+/// Returns `writes` latencies in us: quick writes of about `quick_us`, and stalls of about `stall_us` at every 50th
+/// write.
 fn latencies_us(writes: usize, quick_us: f64, stall_us: f64, seed: u64) -> Vec<u64> {
     let mut noise = Noise(seed);
     let latency = |i: usize| match i % 50 {
@@ -46,7 +47,7 @@ fn write_trace(path: &Path, latencies_us: &[u64], block_bytes: usize) {
     fs::write(path, text).unwrap();
 }
 
-/// Nearest rank, by sorting.
+/// Returns a percentile by nearest rank.
 fn percentile(latencies_us: &[u64], share: f64) -> f64 {
     let mut sorted = latencies_us.to_vec();
     sorted.sort_unstable();
@@ -87,7 +88,7 @@ fn traces_that_drift_are_not_told_apart() {
     assert!(latency["median"]["low"].is_null());
 }
 
-/// A trace has the same intervals as first, second or third.
+/// A trace has the same intervals in first, second and third place.
 #[test]
 fn intervals_do_not_depend_on_the_order() {
     let own = directory();
@@ -272,7 +273,7 @@ fn simulated_cards_are_measured_and_every_output_is_written() {
     let table = done(own.path(), &[&cards[..], &outputs].concat());
     assert_eq!(names(own.path()), ["c.html", "c.json", "c.md"]);
     let json = common::results_in(&own.path().join("c.json"));
-    // The same run as that of `bench`.
+    // The side has the same figures as a run of `bench`.
     let bench = common::json(own.path(), &["bench", "sim:kingston-8g@esp32"]);
     let side = &json["sides"][1];
     assert_eq!(

@@ -121,7 +121,7 @@ fn a_run_stops_when_its_time_is_up_and_says_so() {
     let figures = common::results_in(&own.path().join("f.json"));
     let writes = figures["writes"].as_u64().unwrap();
     assert!((1..=61).contains(&writes), "{writes} writes, 5 ms apart");
-    // The data written until then are read back, and the extent of the figures is stated.
+    // The data written by then is read back, and a note states which stalls the run could not show.
     assert!(table.contains("read back, identical"), "{table}");
     assert!(!table.contains("not all files were verified"), "{table}");
     assert!(

@@ -63,7 +63,7 @@ fn conditions_agree_with_the_json() {
     }
 }
 
-/// A buffer size that is not in the table has a rate between those of its neighbours.
+/// A buffer size that is not in the table has a rate between those of the neighbouring sizes.
 #[test]
 fn the_sustained_rate_of_any_buffer_is_computed() {
     let own = directory();

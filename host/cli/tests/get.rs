@@ -74,7 +74,7 @@ fn another_run_continues_and_notices_a_changed_file() {
         .lines()
         .find_map(|line| line.strip_prefix("ETag: "))
         .unwrap();
-    // Writes the files of an interrupted run: the first bytes, and their source.
+    // Writes the files of an interrupted run: the first bytes, and the tag file with their source.
     let leave = |bytes: &[u8], from: &str| {
         fs::write(own.path().join("copy.part"), bytes).unwrap();
         fs::write(own.path().join("copy.part.tag"), format!("{from}\n{tag}\n")).unwrap();
@@ -84,7 +84,7 @@ fn another_run_continues_and_notices_a_changed_file() {
     assert_eq!(text, "copy: 1 MB, of which 700 kB were there before\n");
     assert_eq!(fs::read(own.path().join("copy")).unwrap(), file);
     assert_eq!(names(own.path()), ["copy"]);
-    // Of another file, or of the same one before it was changed: everything is downloaded again.
+    // The bytes are of another file, or of this file before it was changed: everything is downloaded again.
     let cases = [(&file[..10], "http://127.0.0.1/other"), (b"garbage", &*url)];
     for (bytes, from) in cases {
         fs::remove_file(own.path().join("copy")).unwrap();
@@ -225,7 +225,7 @@ fn a_folder_of_many_files_is_downloaded() {
     }
     let run = common::run(own.path(), &["get", &serving.address, "-o", "all"]);
     assert_eq!(run.stdout.matches("already complete").count(), 600);
-    // Another length is reported, and the file is not replaced.
+    // A different length is reported, and the file is not replaced.
     fs::write(copies.join("0.txt"), "mine").unwrap();
     let run = common::run(own.path(), &["get", &serving.address, "-o", "all"]);
     assert!(

@@ -62,7 +62,7 @@ fn a_recording_of_given_samples() {
         let text = fs::read_to_string(directory.path().join(path)).unwrap();
         assert_eq!(text.lines().next(), Some(header));
         check(directory.path(), path, 50, 10_000.0);
-        // The recording can be recorded in turn.
+        // The resulting recording can itself be recorded again.
         fs::create_dir(directory.path().join("again")).unwrap();
         let run = common::run(directory.path(), &["record", "again", "--samples", path]);
         assert_eq!(run.code, Some(0), "{}", run.stderr);

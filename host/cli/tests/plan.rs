@@ -70,7 +70,7 @@ fn a_plan_for_a_trace_has_no_energy() {
     for words in [
         "write 512 B at a time, as in the trace",
         "energy              not available from a trace",
-        "a generalized Pareto distribution fits",
+        "a generalised Pareto distribution fits",
         "64 KiB: fewer than 1 in",
     ] {
         assert!(table.contains(words), "no \"{words}\" in:\n{table}");

@@ -105,7 +105,7 @@ fn every_recipe_prints_the_figures_of_analyze() {
     let stated = latencies_us(&expected);
     for (name, us) in ["median", "p99", "worst_case"].into_iter().zip(&stated) {
         let found = figures["latency_us"][name].as_f64().unwrap();
-        // The histogram is 0.8 % off, three digits are 0.25 % off at most.
+        // The histogram is accurate to 0.8 %, and three digits are accurate to 0.25 %.
         assert!((found / us - 1.0).abs() < 0.0105, "{name}: {found}, {us}");
     }
     assert_eq!(stated.len(), 3);

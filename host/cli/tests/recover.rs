@@ -246,7 +246,7 @@ REC00000/REC00002.CSV.part  left alone: not a Cardiograph recording
     );
 }
 
-/// Recovery never advises to destroy what it did not recognise.
+/// The error never advises the user to destroy contents that recovery did not recognise.
 #[test]
 fn foreign_contents_are_named_and_left_alone() {
     let directory = directory();

@@ -32,7 +32,7 @@ fn the_example_shows_the_energy_it_was_generated_with() {
     near(&energy["per_kB_uJ"], due_uj / 6.144, 0.02);
     near(&energy["power_mW"]["max"], 325.0, 0.02);
     near(&energy["in_stalls"]["time_ratio"], 61.3 / 163.38, 1e-3);
-    // Idle power is below one step of 8 bits.
+    // Idle power is below the resolution of 8 bits.
     assert!(energy["power_mW"]["between_writes"].as_f64().unwrap() < 15.0);
 
     let table = done(own.path(), &[&args[..], &["--shunt", "500mohm"]].concat());

@@ -146,7 +146,7 @@ fn the_file_being_recorded_is_neither_removed_nor_replaced() {
     assert!(run.stdout.contains("none lost"), "{}", run.stdout);
 }
 
-/// Returns the numbers of the samples of an event stream, and the samples in its gaps.
+/// Returns the number of each sample in an event stream.
 fn numbers(events: &[u8]) -> Vec<u64> {
     let text = str::from_utf8(events).unwrap();
     let is_sample = |line: &&str| line.starts_with("data: ") && line.contains(',');

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 const CARD: &str = "sim:class10-16g@esp32";
 
-/// Commands with an output each, of which standard output is empty or a table.
+/// Commands that each write one output. Standard output is empty or a table.
 fn commands_with_outputs() -> Vec<(Vec<String>, &'static str)> {
     let fio = data("traces/fio_lat.log").display().to_string();
     let binary = data("recordings/REC00002.BIN").display().to_string();
@@ -104,7 +104,7 @@ fn quiet_hides_notes_but_no_results_and_no_warnings() {
     refused(own.path(), &["analyze", "absent", "--quiet"], &["absent"]);
 }
 
-/// Runs the command with these variables for its colours.
+/// Runs the command with environment variables that control its colours.
 fn in_colours(directory: &Path, args: &[&str], variables: &[(&str, &str)]) -> Run {
     let mut command = command(directory, args);
     for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
@@ -182,7 +182,7 @@ fn a_terminal_has_colours_and_bars_of_its_width() {
     assert!((8..25).contains(&bars(&narrow)), "{narrow}");
 }
 
-/// The rows of the distribution: lower limit as printed, and count.
+/// Returns the rows of the distribution: lower limit as printed, and count.
 fn distribution(table: &str) -> Vec<(String, u64)> {
     let rows = table.lines().filter_map(|row| {
         let words: Vec<&str> = row.strip_prefix("    from ")?.split_whitespace().collect();
@@ -221,7 +221,7 @@ fn the_distribution_counts_every_write() {
     assert!(widest.map(|row| row.chars().count()).max() <= Some(80));
 }
 
-/// The names of all commands.
+/// Returns the names of all commands.
 fn commands() -> Vec<String> {
     let own = directory();
     let help = run(own.path(), &["--help"]).stdout;
@@ -267,7 +267,7 @@ fn the_help_of_every_command_lists_its_exit_codes() {
     }
 }
 
-/// Values without which an option does nothing.
+/// Values of options that have no default, because such an option has no effect unless it is given.
 const WITHOUT_DEFAULT: [&str; 2] = ["<FILE>", "<CONDITION>"];
 /// Options that are required.
 const REQUIRED: [&str; 2] = ["plan --rate", "plan --sample-bytes"];

@@ -2,9 +2,9 @@
 //!
 //! `cargo run --release -p cardiograph-compare --example promises [sustained|below|rotate|readers] [MB] [SEEDS] [CARD]`
 //!
-//! - `sustained`: one to four binary streams at 95 % of the bound, the rate that a plain CMD25 loop writing
-//!   as many MB (600) sustains on the same card with the same buffer, in encoded file bytes. No sample may
-//!   be lost.
+//! - `sustained`: one to four binary streams, whose encoded files grow at 95 % of the bound. The bound is the rate that
+//!   a plain CMD25 loop sustains on the same card with the same buffer when it writes MB megabytes (default 600). No
+//!   sample may be lost.
 //! - `below`: one and four streams at 79 % of the bound with a durability window of 1 s, which must never be
 //!   exceeded.
 //! - `rotate`: text at a quarter of the bound, a new file of up to 64 MiB every second, for 10 minutes.
@@ -119,7 +119,7 @@ impl Run {
         Seed::new(self.seed.into())
     }
 
-    /// Records binary streams that share their files; their encoded data rate is `part` of the bound.
+    /// Records binary streams that share their files; `part` is the ratio of their encoded data rate to the bound.
     fn binary(&self, streams: u32, part: f64, bytes: u64) -> Result<(), String> {
         // Overhead per stream: a header of up to two blocks in every 1024 blocks, and half a block at each
         // checkpoint.

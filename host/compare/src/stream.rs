@@ -43,7 +43,7 @@ const SAMPLES_PER_UPDATE: u64 = 256;
 /// sampling stops.
 ///
 /// # Errors
-/// [`CardStreamError`], also if the contents of a file differ from the samples.
+/// [`CardStreamError`], including the case that the contents of a file differ from the samples.
 ///
 /// # Panics
 /// If the response delay (NCR) of the bus exceeds the specification, which is not the case on any board.

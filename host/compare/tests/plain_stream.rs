@@ -44,7 +44,7 @@ fn a_block_takes_its_bytes_plus_busy() {
         ("apacer-1g-slc", 2000, 4_000_000),
     ] {
         let (times, _) = plain_stream(card(name), clock_hz, START, BLOCKS, |_, _| {}).unwrap();
-        // An equal card without a bus receives each block at the time at which the bus had transferred it.
+        // An identical card without a bus receives each block at the time at which the bus had transferred it.
         let mut alone = card(name);
         let mut longest_ns = 0;
         for (block, &(start_ns, end_ns)) in (u64::from(START)..).zip(&times) {

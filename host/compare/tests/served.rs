@@ -196,11 +196,11 @@ fn a_download_beside_a_recording_is_nearly_as_fast_as_without() {
         assert!(served.downloaded.count > 3);
         served.downloaded.bytes_per_s()
     };
-    let (idle, beside) = (rate(1), rate(860));
-    println!("{idle:.0} B/s idle, {beside:.0} B/s beside 860 Hz");
+    let (idle, busy) = (rate(1), rate(860));
+    println!("{idle:.0} B/s idle, {busy:.0} B/s beside 860 Hz");
     let bus_bytes_per_s = 26.6e6 / 8.0 * 512.0 / 517.0;
     let share = 860.0 * 100.0 / bus_bytes_per_s;
-    assert!(beside > 0.85 * idle * (1.0 - share));
+    assert!(busy > 0.85 * idle * (1.0 - share));
 }
 
 /// A bad link, which study 1 calls "range", slows a download down but does not corrupt it.
@@ -472,7 +472,8 @@ fn a_folder_of_10_000_names_is_listed() {
             assert!(text.contains(&format!("{number:08}.TXT")), "{number}");
         }
     }
-    // A stall of the card can delay any of them. Before a page is sent, the whole folder is searched for index.htm.
+    // Uses medians, because a stall of the card can delay any response. Before a page is sent, the whole folder is
+    // searched for index.htm.
     let median_ns = |mut times_ns: Vec<u64>| {
         times_ns.sort_unstable();
         times_ns[times_ns.len() / 2]

@@ -1,4 +1,4 @@
-//! The figures of a plan, serialized as JSON for programs.
+//! The figures of a plan, serialised as JSON for programs.
 
 use serde::Serialize;
 
@@ -87,7 +87,7 @@ pub struct Risk {
     pub high: f64,
 }
 
-/// A generalized Pareto distribution above a threshold.
+/// A generalised Pareto distribution above a threshold.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct TailFigures {
     /// Threshold above which the distribution applies.

@@ -9,10 +9,10 @@
 //! # Risk
 //!
 //! The measured writes are replayed at the logger's rate, as for the sustained rate. A busy period
-//! ([`cardiograph_timing::tail`]) lasts while a backlog builds up and drains again; its maximum is one peak
-//! backlog. The greatest peak backlogs follow a generalized Pareto distribution above a threshold (`pareto.rs`) if
-//! it passes a goodness-of-fit test; their number in a given time is a Poisson variable. A buffer of `B` bytes,
-//! above the threshold `u`, therefore overflows in a run `T` times as long with the probability
+//! ([`cardiograph_timing::tail`]) lasts while a backlog builds up and drains again; its maximum is one peak backlog.
+//! The greatest peak backlogs follow a generalised Pareto distribution above a threshold (`pareto.rs`) if it passes a
+//! goodness-of-fit test; their number in a given time is a Poisson variable. A buffer of `B` bytes, above the threshold
+//! `u`, therefore overflows in a run `T` times as long with the probability
 //!
 //! ```text
 //! 1 - exp(-n T (1 + xi (B - u) / sigma)^(-1/xi))       n peak backlogs above u

@@ -1,4 +1,4 @@
-//! The generalized Pareto distribution: maximum-likelihood fit and confidence bounds.
+//! The generalised Pareto distribution: maximum-likelihood fit and confidence bounds.
 //!
 //! Excesses over a high threshold follow this distribution for almost any distribution of the values
 //! (Balkema and de Haan 1974; Pickands 1975): `P(Y > y) = (1 + xi y / sigma)^(-1/xi)`. The shape `xi` is

@@ -32,7 +32,7 @@ pub struct Ranked {
 }
 
 impl Ranking {
-    /// Ranks plans for the same logger; each comes with true if its card is simulated.
+    /// Ranks plans for the same logger; the flag of each plan is true if its card is simulated.
     pub fn of(plans: Vec<(Plan, bool)>, buffer_bytes: u64) -> Ranking {
         let mut plans = plans;
         let risk = |plan: &Plan| plan.buffer(buffer_bytes).map_or(1.0, |row| row.risk.high);

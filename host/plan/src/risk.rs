@@ -194,7 +194,7 @@ mod tests {
     use super::*;
     use cardiograph_sim_card::Seed;
 
-    /// Draws from a generalized Pareto distribution of scale 1; returns the values in descending order.
+    /// Draws from a generalised Pareto distribution of scale 1; returns the values in descending order.
     fn sample(shape: f64, count: usize, seed: u64) -> Vec<f64> {
         let mut random = Seed::new(seed).stream("sample");
         let mut draw = || {

@@ -160,7 +160,7 @@ fn extrapolation(plan: &Plan) -> String {
         || "no distribution could be fitted".to_string(),
         |tail| {
             format!(
-                "a generalized Pareto distribution fits the {} greatest backlogs (shape {:.2})",
+                "a generalised Pareto distribution fits the {} greatest backlogs (shape {:.2})",
                 tail.exceedances, tail.shape
             )
         },
@@ -231,8 +231,8 @@ pub(crate) fn is_unknown(risk: &Risk) -> bool {
     is_wide || risk.low <= 0.99 && risk.likely.is_none() && one_in_below(risk.high).is_none()
 }
 
-/// The greatest power of ten n for which the risk is below 1 in n, up to 10 000: rarer events depend on more than
-/// the measured writes can show.
+/// Returns the greatest power of ten n for which the risk is below 1 in n, up to 10,000: the measured writes cannot
+/// show how likely rarer events are.
 fn one_in_below(risk: f64) -> Option<u64> {
     (1..=4)
         .rev()

@@ -33,7 +33,7 @@ pub(crate) fn of(plan: &Plan, trace: &Trace) -> Vec<String> {
     warnings
 }
 
-/// Explains why there is no prediction, and how long a measurement would allow one.
+/// Explains why there is no prediction, and how long a measurement has to be for one.
 fn no_forecast(plan: &Plan) -> String {
     let measured = &plan.measured;
     let (why, factor) = match measured.busy_periods {

@@ -9,7 +9,7 @@ const SEEDS: std::ops::Range<u64> = 1..151;
 
 const RUNS: u32 = 150;
 
-/// Counts for the median and the 99th percentile, of traces of a kind.
+/// Returns the coverage of the median and the 99th percentile for a kind of trace.
 fn covered(name: &str) -> Coverage {
     let kind = KINDS.iter().find(|kind| kind.name == name).unwrap();
     let found = cover(kind, SEEDS);

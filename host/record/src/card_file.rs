@@ -98,7 +98,8 @@ pub struct CardFile {
 }
 
 impl CardFile {
-    /// Opens a card or image that no other program uses. With `is_dry`, writes go to memory instead of the card.
+    /// Opens a card or image that no other program uses. With `is_dry`, writes go to memory instead of the card, and
+    /// other programs may read an image at the same time.
     ///
     /// # Errors
     /// [`CardFileError`], which displays as a sentence with path and remedy.

@@ -1,4 +1,4 @@
-//! Contents of a card or image that has no file system of a recorder, and remedies that lose no data.
+//! Contents of a card or image without a recorder's file system, and remedies that lose no data.
 
 use cardiograph_recorder::FatError;
 use std::fmt;

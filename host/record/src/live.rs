@@ -238,7 +238,7 @@ struct Run<'a> {
     failure: &'a Failure,
     /// True once the recorder has ended, or samples are lost because the storage device is full.
     is_over: AtomicBool,
-    /// Start of the first producer, in ns from the call; `u64::MAX` before it.
+    /// Start of the first producer, in ns from the call; `u64::MAX` before that.
     started_ns: AtomicU64,
     input_error: Mutex<Option<String>>,
 }

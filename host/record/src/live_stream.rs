@@ -135,8 +135,8 @@ struct Events<'a> {
     /// Number of samples in closed or recovered files, for each track.
     in_files: Vec<u64>,
     unverified: Option<&'static str>,
-    /// The storage device failed or was full. Samples that were reported as lost after the failure may be in
-    /// a file nevertheless.
+    /// True if the storage device failed or was full. Samples that were reported as lost after the failure may
+    /// nevertheless be in a file.
     is_card_lost: bool,
     is_full: bool,
 }

@@ -67,7 +67,7 @@ pub enum RecoverError {
     Card(CardFileError),
     /// Error of the card's file system.
     Volume(PathBuf, Box<FatError<CardFileError>>),
-    /// The card or image has no file system of a recorder.
+    /// The card or image does not contain a recorder's file system.
     NoRecorder(Finding),
     /// Error of the directory.
     Directory(DirectoryError),
@@ -217,8 +217,8 @@ pub fn dos_time_now() -> DosTime {
 
 fn dos_time(unix_s: u64) -> DosTime {
     let (days, second) = (unix_s / 86_400, unix_s % 86_400);
-    // In this calculation years begin in March, so that the leap day is the last day of a year (Hinnant,
-    // chrono algorithms).
+    // In this calculation, years begin in March, so that the leap day is the last day of a year (Hinnant, chrono
+    // algorithms).
     let days = days + 719_468;
     let (era, day) = (days / 146_097, days % 146_097);
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;

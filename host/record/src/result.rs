@@ -31,7 +31,7 @@ pub struct RecordingResult {
     pub problems: Vec<Problem>,
 }
 
-/// A problem of a recording that nevertheless ended in an orderly way.
+/// A problem of a recording that nevertheless ended cleanly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Problem {
     /// Another program removed, moved or changed files; contains the file names, as far as they are known.

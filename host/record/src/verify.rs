@@ -137,7 +137,7 @@ impl FoundSamples {
         };
         match gap_of(note) {
             Some(gap) => self.gap(gap),
-            // The `#file` line, or a checkpoint mark, which begins with blanks and `@`.
+            // The `#file` line, or a checkpoint mark, which begins with spaces and `@`.
             None => note.starts_with(b"file ") || note.trim_ascii_start().starts_with(b"@"),
         }
     }

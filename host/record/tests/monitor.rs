@@ -156,7 +156,7 @@ fn columns_and_rows_of_binary_samples_are_text() {
     let mut next = 0;
     let mut rows = Vec::new();
     record::<1>(own.path(), &monitor, &binary, || {
-        // On a busy computer this thread may come too late for some samples: only the file has them then.
+        // On a busy computer, this thread may come too late for some samples, which are then only in the file.
         let end = monitor.figures().samples;
         for index in next..end {
             if let Monitored::Row(row) = monitor.sample(0, index) {

@@ -111,7 +111,7 @@ fn mark(report: &Report, bucket: Bucket) -> Option<String> {
     }
 }
 
-/// Returns a bar of block characters; a single write is visible.
+/// Returns a bar of block characters, in which even one write is visible.
 fn bar(count: u64, most: u64, width: usize) -> String {
     let eighths = (count as f64 / most.max(1) as f64 * (width * 8) as f64).round() as usize;
     let eighths = eighths.max(usize::from(count > 0));

@@ -13,7 +13,7 @@ impl Report {
         summary
     }
 
-    /// Returns one or two sentences on latency and sustained rate, cadence, or energy.
+    /// Returns one or two sentences on latency and sustained rate, on sample timing, or on energy.
     pub fn headline(&self) -> String {
         match (&self.summary.cadence, self.noun) {
             (Some(_), _) => self.cadence_headline(),

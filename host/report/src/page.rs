@@ -104,7 +104,7 @@ struct Points {
     min: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     max: Option<String>,
-    /// The single stalls, if the points are groups of writes.
+    /// Individual stalls, if the points are groups of writes.
     #[serde(skip_serializing_if = "Option::is_none")]
     stalls: Option<KeptStalls>,
 }
@@ -116,7 +116,7 @@ struct KeptStalls {
     x: String,
     /// Quantised latencies.
     codes: String,
-    /// Every write of at least this quantised latency is kept.
+    /// Stalls or late samples of at least this quantised latency are kept.
     least_code: u16,
 }
 
@@ -264,7 +264,7 @@ fn points(trace: &Trace, report: &Report) -> Points {
     }
 }
 
-/// Latency above which a write is a stall; 1.5 median intervals of a recording.
+/// Returns the latency above which a write is a stall; for a recording, 1.5 times the median interval.
 fn stall_threshold_us(report: &Report) -> Option<f64> {
     match &report.summary.cadence {
         Some(cadence) => Some(cadence.median_interval_us * 1.5),
@@ -293,7 +293,7 @@ fn kept_stalls(trace: &Trace, writes: &Writes, report: &Report) -> Option<KeptSt
     codes.sort_unstable();
     let least_code = match codes.len().checked_sub(STALLS_MAX) {
         None | Some(0) => quantised(threshold_ns + 1),
-        // Equal latencies are all kept or all left out.
+        // Equal latencies are either all kept or all omitted.
         Some(excess) => codes[excess - 1] + 1,
     };
     stalls.retain(|&(_, code)| code >= least_code);
@@ -305,7 +305,7 @@ fn kept_stalls(trace: &Trace, writes: &Writes, report: &Report) -> Option<KeptSt
     })
 }
 
-/// Start of the first write of each group, in us from the start of the trace.
+/// Returns the start of the first write of each group, in us from the start of the trace.
 fn starts_us<'a>(
     trace: &'a Trace,
     writes: &Writes,
@@ -369,7 +369,7 @@ fn spacing(detail: &Detail) -> Option<Spacing> {
     let mut counts = Vec::new();
     for bin in bins {
         let at = bin.index - first_bin;
-        // A single far outlier must not make all other bins too thin to see.
+        // One far outlier must not make all other bins too thin to see.
         if at >= BARS_MAX {
             break;
         }
@@ -420,7 +420,7 @@ fn late(detail: &Detail) -> Option<LateCurve> {
     for (gap, late) in gaps.iter().zip(1..) {
         missing += gap.missing_samples;
         if late % every == 0 || late == gaps.len() {
-            // The sample is late from the end of the step on.
+            // The sample is late from the end of the interval on.
             curve.t_us.push(us(gap.at_ns + gap.step_ns));
             curve.late.push(late as u64);
             curve.missing.push(missing);

@@ -500,7 +500,7 @@ fn per_second(n: u64, latencies: &LatencyStatistics) -> Option<f64> {
 }
 
 fn stalls_summary(stalls: &StallDetector, latencies: &LatencyStatistics) -> Stalls {
-    // A median of buckets may lie above the exact maximum.
+    // The median of a histogram may exceed the exact maximum.
     let max_ns = latencies.max_ns().unwrap_or(u64::MAX);
     let spacings = stalls.count().saturating_sub(1);
     Stalls {

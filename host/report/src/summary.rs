@@ -11,13 +11,13 @@ pub struct Summary {
     pub workload: String,
     /// Class of the input: `writes`, `recording`, `histogram`, or `summary`.
     pub input: Input,
-    /// Number of writes. If a trace contains only reads, number of reads; for a recording, number of steps.
+    /// Number of writes. If a trace contains only reads, number of reads; for a recording, number of intervals.
     pub writes: u64,
     /// Total payload of the operations.
     pub payload_bytes: u64,
     /// Time from the start of the first operation to the end of the last operation.
     pub elapsed_us: Option<f64>,
-    /// Latencies of the operations; for a recording, the steps between its samples.
+    /// Latencies of the operations; for a recording, the intervals between its samples.
     pub latency_us: Latency,
     /// Throughput of the operations; null for a recording, which does not show how fast the storage device was.
     pub throughput_bytes_per_s: Throughput,
@@ -27,7 +27,7 @@ pub struct Summary {
     pub stalls: Stalls,
     /// Sustained rate for each buffer size.
     pub sustained_rates: Vec<SustainedRate>,
-    /// Sampling audit of a recording.
+    /// Sample timing of a recording.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cadence: Option<CadenceSummary>,
     /// Energy that the card drew, if it was measured.
@@ -36,16 +36,16 @@ pub struct Summary {
     pub notes: Vec<String>,
 }
 
-/// Class of an input, which decides the figures that can be computed.
+/// Class of an input, which determines the figures that can be computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Input {
     /// One row per write or read: all figures.
     #[default]
     Writes,
-    /// Samples with their times: the cadence.
+    /// Samples with their times: sample timing only.
     Recording,
-    /// Numbers of writes by latency: percentiles, but neither stalls nor sustained rates.
+    /// Number of writes with each latency: percentiles, but neither stalls nor sustained rates.
     Histogram,
     /// Statistics of whole files.
     Summary,
@@ -123,23 +123,23 @@ pub struct SustainedRate {
     pub rate_bytes_per_s: f64,
 }
 
-/// Sampling audit of a recording.
+/// Sample timing of a recording.
 #[derive(Clone, Debug, Serialize)]
 pub struct CadenceSummary {
     /// Number of samples.
     pub samples: u64,
     /// Median interval between samples.
     pub median_interval_us: f64,
-    /// Number of steps longer than 1.5 medians.
+    /// Number of intervals longer than 1.5 times the median.
     pub late_samples: u64,
-    /// Number of samples missing from the late samples.
+    /// Number of samples missing before the late samples.
     pub missing_samples: u64,
     /// Longest interval between consecutive samples.
     pub longest_gap_us: f64,
     /// Mean interval between samples.
     pub mean_interval_us: f64,
-    /// Time of the last sample minus its expected time if every step, including those of missing samples, has the median
-    /// length; negative if the last sample was early.
+    /// Time of the last sample minus its expected time if every interval, including those of missing samples, has the
+    /// median length; negative if the last sample was early.
     pub drift_us: f64,
     /// The late samples in order of time; the longest 1,000 if there are more.
     pub gaps: Vec<GapSummary>,
@@ -148,11 +148,11 @@ pub struct CadenceSummary {
 /// A late sample of a recording.
 #[derive(Clone, Debug, Serialize)]
 pub struct GapSummary {
-    /// Time of the sample before the step, from the first sample.
+    /// Time of the sample before the interval, counted from the first sample.
     pub at_us: f64,
-    /// Length of the step.
+    /// Length of the interval.
     pub length_us: f64,
-    /// Number of samples missing within the step.
+    /// Number of samples missing within the interval.
     pub missing_samples: u64,
 }
 

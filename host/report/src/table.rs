@@ -68,7 +68,7 @@ pub fn markdown(report: &Report) -> String {
     out
 }
 
-/// Escapes characters of a file name that would command a terminal or reorder a line.
+/// Escapes characters of a file name that would control a terminal or reorder a line.
 fn printable(name: &str) -> String {
     let is_command =
         |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
@@ -82,7 +82,7 @@ fn printable(name: &str) -> String {
     text
 }
 
-/// Escapes the marks of Markdown in a file name.
+/// Escapes the special characters of Markdown in a file name.
 fn markdown_text(name: &str) -> String {
     let mut text = String::new();
     for c in printable(name).chars() {
@@ -128,7 +128,7 @@ fn row<T>(name: &str, value: Option<T>, show: impl Fn(T) -> String) -> Option<(S
 
 fn measured(report: &Report) -> Section {
     let (summary, about) = (&report.summary, &report.about);
-    // A report of a scope's file alone has no writes.
+    // A report on a scope's file alone has no writes.
     let writes = Some(summary.writes).filter(|&writes| writes > 0);
     let rows = [
         row("input", writes, |_| summary.input.name().to_string()),

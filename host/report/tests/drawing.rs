@@ -146,7 +146,7 @@ fn the_distribution_is_drawn_where_the_figures_are() {
             "{drawn} instead of {expected} at {us} us: {points:?}"
         );
     }
-    // The curve passes each percentile of the JSON, where 5 % is wider than a pixel.
+    // The curve passes through each percentile of the JSON. The tolerance of 5 % is wider than a pixel.
     let json = serde_json::to_value(&report.summary).unwrap();
     for (name, share) in [
         ("median", 0.5),
@@ -163,7 +163,7 @@ fn the_distribution_is_drawn_where_the_figures_are() {
     }
 }
 
-/// In a trace with more writes than points, two neighbouring stalls are two dots, one write apart.
+/// In a trace with more writes than points, two neighbouring stalls are drawn as two dots, one write apart.
 #[test]
 fn every_stall_is_drawn_where_points_are_groups() {
     let quick = (1_000, 200_000);
@@ -217,7 +217,7 @@ fn every_stall_is_drawn_where_points_are_groups() {
 #[test]
 fn late_samples_and_missing_samples_are_drawn_where_they_are() {
     let mut trace = Trace::new(About::default());
-    // 200 steps of 1 ms; in their middle a step of 5 ms, at their end one of 10 ms.
+    // 200 intervals of 1 ms; in their middle one of 5 ms, at their end one of 10 ms.
     let steps_ms = [[1; 100].as_slice(), &[5], &[1; 100], &[10]].concat();
     let mut start_ns = 0;
     for ms in &steps_ms {

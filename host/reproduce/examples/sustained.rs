@@ -7,8 +7,8 @@
 //! sustains with a buffer of 64 KiB, which a recorder on the same card should approach. A stall is a block
 //! that takes longer than the buffer lasts at the mean throughput.
 //!
-//! The second table shows the sustained rate of the first part of each stream, that is, how long a stream must
-//! be to include the card's stalls.
+//! The second table shows the sustained rate of the first part of each stream, and thereby how long a stream must be to
+//! include the card's stalls.
 
 use cardiograph_compare::{plain_stream, sustained_rate_bytes_per_s};
 use cardiograph_reproduce::{Measure, Study, study};

@@ -124,8 +124,8 @@ mod tests {
         let shares = breakdown("magod2-kept-open");
         let sum = shares.card_ns + shares.bus_ns + shares.driver_ns + shares.library_ns;
         assert!((sum / shares.total_ns - 1.0).abs() < 1e-9);
-        // A block written takes 536 bytes including its status, a block read at most as many; each byte
-        // takes 2 µs at 4 MHz. The driver polls a busy card every 10 µs.
+        // A block written takes 536 bytes including its status, and a block read takes no more; each byte takes 2 µs at
+        // 4 MHz. The driver polls a busy card every 10 µs.
         let blocks = shares.blocks_read + shares.blocks_written;
         let bytes = shares.bus_ns / 2000.0;
         assert!(

@@ -1,4 +1,4 @@
-//! Cardiograph's server beside the figures of table 4.2: the same simulated card, bus and network.
+//! Cardiograph's server, for comparison with table 4.2: on the same simulated card, bus and network.
 
 use cardiograph_compare::{ServedSetup, serve_while_recording};
 use cardiograph_recorder::{Config, Format, StreamConfig, Window};

@@ -8,8 +8,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::hint::black_box;
 use std::time::Instant;
 
-/// Rounds of the load: as many as in the study, repeated, because a PC takes only milliseconds for the
-/// study's number.
+/// Rounds of the load, as in the study. The load is repeated, because a PC takes only milliseconds for these rounds.
 const ROUNDS: u32 = 1000 * 999;
 const REPEATS: u32 = 40;
 /// Number of measurements; rows show their median.

@@ -37,14 +37,14 @@ fn a_run_with_a_server_can_be_recorded_but_not_replayed() {
     let row = rows.iter().find(|row| row.figure == "4.1").unwrap();
     let alone = &row.over.as_ref().unwrap().experiment;
     assert!(alone.can_be_replayed());
-    let beside = Experiment {
+    let with_server = Experiment {
         workload: "magod2-4.7".to_string(),
         ..row.query.experiment.clone()
     };
-    let (operations, calls) = beside.run_recorded(1).unwrap();
-    assert_eq!(operations.all(), beside.run(1).unwrap().all());
+    let (operations, calls) = with_server.run_recorded(1).unwrap();
+    assert_eq!(operations.all(), with_server.run(1).unwrap().all());
     assert!(calls.len() > operations.all().len());
-    let Err(error) = Recording::of(&beside, 1) else {
+    let Err(error) = Recording::of(&with_server, 1) else {
         panic!("an experiment with a web server was recorded for replay");
     };
     assert!(error.to_string().contains("web server"), "{error}");

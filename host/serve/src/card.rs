@@ -24,18 +24,19 @@ const READ_BUFFERS: usize = 4;
 pub struct ServedCard(CardFile);
 
 impl ServedCard {
-    /// Opens a card or an image that no other program uses. If `is_read_only`, nothing is ever written to it.
+    /// Opens a card or an image that no other program uses; several read-only servers may share an image. If
+    /// `is_read_only`, nothing is ever written to it.
     ///
     /// # Errors
     /// A sentence with path and remedy.
     pub fn open(path: &Path, is_read_only: bool) -> Result<ServedCard, String> {
         let mut card = CardFile::open(path, is_read_only).map_err(|error| error.to_string())?;
         let mut volume = FatVolume::new(dos_time_now, 0);
-        // Accesses to the file block, so the future completes at its first poll.
+        // Reads and writes of the file block the thread, so the future completes at its first poll.
         match volume.mount(&mut card).now_or_never() {
             Some(Err(FatError::Card(error))) => Err(error.to_string()),
             Some(Err(error)) => {
-                // The remedies of a device do not apply, such as formatting the card.
+                // Remedies for a device, such as formatting the card, do not apply.
                 let text = error.to_string();
                 let reason = text.split("; ").next().unwrap_or_default();
                 Err(format!(

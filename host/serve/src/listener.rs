@@ -24,7 +24,7 @@ use tokio::time::Instant;
 
 /// Maximum number of connections.
 const CONNECTIONS_MAX: usize = 256;
-/// Maximum number of connections of one address, so that no client holds the last one.
+/// Maximum number of connections from one address, so that no client holds the last one.
 const CONNECTIONS_PER_ADDRESS_MAX: usize = 192;
 /// Maximum number of event streams.
 const EVENT_STREAMS_MAX: u8 = 96;
@@ -176,7 +176,7 @@ async fn accept<F: Future<Output = ()>>(
                         address
                     });
                 } else {
-                    // The socket's buffer is empty, so that this does not wait.
+                    // The socket's buffer is empty, so this does not wait.
                     let _ = stream.try_write(TOO_MANY);
                 }
             }

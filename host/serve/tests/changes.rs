@@ -83,7 +83,7 @@ fn a_file_that_grows_arrives_as_it_was() {
     }
 }
 
-/// Sends a PUT with a condition from many clients at once; returns how many succeeded.
+/// Sends a PUT with a condition from many clients at once; returns the number of successful requests.
 fn race(server: &Server, path: &str, condition: &str) -> usize {
     let statuses = thread::scope(|scope| {
         let clients = (0..20).map(|client| {

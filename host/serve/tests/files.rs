@@ -68,7 +68,7 @@ fn curl_uploads_with_put_and_with_a_form() {
     let form = "data=@local.bin;filename=/folder/form.bin";
     server.curl(&["-F", form, &server.url("/edit")]).unwrap();
     assert_eq!(server.read("folder/form.bin"), contents);
-    // The name of the file in the folder of the argument, as browsers send it.
+    // The form contains only the name of the file, as browsers send it; the argument is the folder.
     let url = server.url("/edit?dir=/folder");
     server.curl(&["-F", "data=@local.bin", &url]).unwrap();
     assert_eq!(server.read("folder/local.bin"), contents);
@@ -115,7 +115,7 @@ fn tar_reads_a_folder() {
         let name = format!("folder/file-{index}");
         assert_eq!(fs::read(extracted.join(&name)).unwrap(), server.read(&name));
     }
-    // Continued at a place in the middle of a header.
+    // The download continues in the middle of a header.
     fs::write(server.outside().join("all.tar"), &tar[..5000]).unwrap();
     let url = server.url("/folder?tar");
     server.curl(&["-C", "-", "-o", "all.tar", &url]).unwrap();

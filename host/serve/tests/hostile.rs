@@ -379,7 +379,7 @@ fn slow_readers_and_half_open_connections_delay_nobody() {
         let request: &str = match index % 3 {
             // Reads nothing.
             0 => &format!("GET /large HTTP/1.1\r\nHost: {host}\r\n\r\n"),
-            // Never completes its head, or its body.
+            // Never completes its header, or its body.
             1 => &format!("GET /large HTTP/1.1\r\nHost: {host}\r\n"),
             _ => &format!(
                 "PUT /new{index} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 10\r\n\r\n12345"
@@ -392,13 +392,13 @@ fn slow_readers_and_half_open_connections_delay_nobody() {
     for _ in 0..20 {
         assert_eq!(server.get("/small").body, b"small");
     }
-    // A single time limit of the server is longer.
+    // Waiting for one of these clients until its time limit would take longer.
     assert!(
         begun.elapsed() < Duration::from_secs(4),
         "{:?}",
         begun.elapsed()
     );
-    // A head has to be complete within 5 s.
+    // The header has to be complete within 5 s.
     let mut response = Vec::new();
     let _ = idle[1].read_to_end(&mut response);
     assert_eq!(Response::parse(&response).status, 408);

@@ -33,7 +33,7 @@ pub struct FatFile {
     buffer: FileBuffer,
 }
 
-/// A time source that dates every file noon, 1 January 2026: with the real date, runs would differ.
+/// A time source that dates every file to noon on 1 January 2026: with the real date, runs would differ.
 struct Noon;
 
 impl TimeSource for Noon {

@@ -41,8 +41,8 @@ impl FileBuffer {
         }
     }
 
-    /// Gathers data in the buffer and writes the buffer when it is full; data that fill a whole buffer are
-    /// written to the file directly.
+    /// Gathers data in the buffer and writes the buffer when it is full; data that fills a whole buffer is written to
+    /// the file directly.
     pub(crate) fn write<B: Backing>(
         &mut self,
         file: &mut B,
@@ -90,8 +90,8 @@ impl FileBuffer {
         Ok(taken)
     }
 
-    /// Reads data through the buffer, except data that would fill a whole buffer, which are read directly
-    /// from the file; returns the number of bytes read.
+    /// Reads data through the buffer, except data that would fill a whole buffer, which is read directly from the file;
+    /// returns the number of bytes read.
     pub(crate) fn read<B: Backing>(
         &mut self,
         file: &mut B,

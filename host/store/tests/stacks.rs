@@ -461,7 +461,8 @@ fn every_board_is_deterministic_for_a_seed() {
     }
 }
 
-/// Writes until garbage collection stalls the card for at least 1 s, then verifies the data. Returns the longest latency.
+/// Writes until garbage collection stalls the card for at least 1 s, then verifies the data. Returns the longest
+/// latency.
 struct UntilStall;
 
 impl Step for UntilStall {

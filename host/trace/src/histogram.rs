@@ -2,8 +2,7 @@
 
 use crate::trace::About;
 
-/// Latencies of writes without their order, so that percentiles are known, but stalls and sustained rates are
-/// not.
+/// Latencies of writes without their order. Percentiles are therefore known, but stalls and sustained rates are not.
 pub struct Histogram {
     /// Description of the run that the figures come from.
     pub about: About,

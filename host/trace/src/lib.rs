@@ -1,9 +1,10 @@
 //! Traces: the timed operations of one run, in memory and on disk.
 //!
-//! [`read`] reads every format that the studies and other tools write and detects the format by the content;
-//! docs/formats.md describes the formats. [`write_parquet`] and [`write_csv`] write Cardiograph's own two
-//! formats, [`Results`] those of two studies. [`read_scope`] reads the power that a card drew during a run, which an [`EnergyTrace`] sums up.
-//! All of Cardiograph's results are written through [`NewFile`]: complete, and never over an existing file.
+//! [`read`] reads every format that the studies and other tools write, and detects the format from the content;
+//! docs/formats.md describes the formats. [`write_parquet`] and [`write_csv`] write Cardiograph's own two formats,
+//! [`Results`] those of two studies. [`read_scope`] reads the power that a card drew during a run; an [`EnergyTrace`]
+//! adds this power up. All of Cardiograph's results are written through [`NewFile`]: complete, and never over an
+//! existing file.
 
 mod energy;
 mod histogram;

@@ -55,7 +55,7 @@ impl fmt::Display for WriteError {
     }
 }
 
-/// Returns true for what `--force` may replace: neither a link nor a directory nor a device.
+/// Returns true for an ordinary file, which `--force` may replace; false for a link, a directory or a device.
 fn is_ordinary(path: &Path) -> bool {
     path.symlink_metadata()
         .is_ok_and(|metadata| metadata.is_file())
@@ -113,7 +113,7 @@ impl NewFile {
         NewFile::create_with(path, Existing::Keep)
     }
 
-    /// Creates the temporary file; `existing` decides about a file with the final name.
+    /// Creates the temporary file; `existing` states how to treat a file with the final name.
     ///
     /// # Errors
     /// If the final name may not be used, or its directory is not writable.
@@ -153,8 +153,8 @@ impl NewFile {
     /// Moves the file to its final name.
     ///
     /// # Errors
-    /// If the data still buffered cannot be written, or if a file with the final name has appeared
-    /// meanwhile. No partial file remains.
+    /// If the data still buffered cannot be written, or if a file with the final name has appeared in the meantime. No
+    /// partial file remains.
     pub fn commit(mut self) -> Result<(), WriteError> {
         self.publish()
             .map_err(|error| WriteError::new(&self.path, error))
@@ -204,11 +204,11 @@ impl Drop for NewFile {
     }
 }
 
-/// Creates a file without a name in the directory of `beside`, where the file system supports this; FAT does not.
+/// Creates an unnamed file in the directory of `path`, if the file system supports this; FAT does not.
 #[cfg(target_os = "linux")]
-fn unnamed(beside: &Path) -> Option<File> {
+fn unnamed(path: &Path) -> Option<File> {
     use rustix::fs::{CWD, Mode, OFlags, openat};
-    let directory = beside.parent().filter(|path| !path.as_os_str().is_empty());
+    let directory = path.parent().filter(|path| !path.as_os_str().is_empty());
     let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
     let directory = directory.unwrap_or(Path::new("."));
     let file = openat(CWD, directory, flags, Mode::from_raw_mode(0o666));

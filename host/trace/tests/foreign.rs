@@ -1,4 +1,4 @@
-//! Files in the shapes that people and tools produce: read right, or refused with a remedy.
+//! Files in the shapes that people and tools produce: read correctly, or refused with a remedy.
 
 use cardiograph_trace::{Loaded, OperationKind, ReadOptions, TimeUnit, read, read_from};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::process::Command;
 enum Found {
     /// Number of writes, and their median and worst-case latency in ns.
     Writes(usize, u64, u64),
-    /// Number of samples, and the median step in ns.
+    /// Number of samples, and the median interval in ns.
     Samples(u64, u64),
     /// Number of writes in a histogram, and their median and 99th percentile in ns.
     Histogram(u64, u64, u64),
@@ -327,7 +327,7 @@ const REFUSED: &[(&str, &str)] = &[
     ),
 ];
 
-/// Files that are read with a doubt, which a note states.
+/// Files that are read although their meaning is uncertain, with a part of the note that says so.
 const NOTED: &[(&str, &str)] = &[
     (
         "two_devices.csv",
@@ -437,7 +437,7 @@ fn times_among_words_may_precede_a_table() {
     assert_eq!(trace.len(), 2);
 }
 
-/// Runs the command that a message names, and reads what it prints.
+/// Runs a command from an error message, and reads its output.
 fn after_command(name: &str, number: usize, options: &ReadOptions) -> Found {
     let Found::Refused(message) = found(name, &ReadOptions::default()) else {
         panic!("{name} was read");
@@ -503,7 +503,7 @@ fn the_named_commands_work() {
     let found = after_command("ops_zero_one.csv", 1, &plain);
     assert_eq!(found, Found::Writes(240, 300_000_000, 300_000_000));
     let found = after_command("histogram_shares.csv", 0, &plain);
-    // The shares of 120 writes, times 1000 and rounded.
+    // The shares of 120 writes, each multiplied by 1000 and rounded.
     assert_eq!(found, Found::Histogram(1004, 812_000, 85_012_000));
 }
 

@@ -85,7 +85,7 @@ fn times_ns(operations: impl Iterator<Item = Operation>) -> impl Iterator<Item =
     operations.map(|o| (o.start_ns, o.end_ns))
 }
 
-/// Returns starts and ends whose whole us are s, as the script writes them.
+/// Returns starts and ends in ns, stretched so that 1 us becomes 1 s, as the script writes them.
 fn seconds_in_ns(trace: &Trace) -> impl Iterator<Item = (u64, u64)> {
     const FACTOR: u64 = 1_000_000_000;
     times_ns(trace.operations()).map(|(start, end)| (start / 1000 * FACTOR, end / 1000 * FACTOR))

@@ -1,10 +1,10 @@
-//! Commands that messages name: each is run, and what it prints is read.
+//! Runs each command that an error message names, and reads its output.
 
 use cardiograph_trace::{Loaded, ReadOptions, TimeUnit, read, read_from};
 use std::fmt::Write;
 use std::process::Command;
 
-/// Passes a text through the command that its refusal names.
+/// Passes a text through the command that its error message names.
 fn through_command(text: &str) -> String {
     let read = read_from("a.log", text.as_bytes(), &ReadOptions::default());
     let message = read.err().unwrap().to_string();
@@ -47,7 +47,7 @@ fn latencies_us() -> impl Iterator<Item = u64> {
     })
 }
 
-/// Writes a row for each latency, with the number of the row and the start of the write in us.
+/// Returns a row for each latency; `row` receives the row number, and the start and latency of the write in us.
 fn rows(row: impl Fn(u64, u64, u64) -> String) -> String {
     let mut start_us = 5000;
     let mut text = String::new();
@@ -58,7 +58,7 @@ fn rows(row: impl Fn(u64, u64, u64) -> String) -> String {
     text
 }
 
-/// Runs the first command of a message on a file, and reads what it prints with the options that follow.
+/// Runs the first command in the error message for a file, and reads its output with the options that follow it.
 fn after_remedy(name: &str, text: &[u8]) -> Loaded {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join(name);
@@ -395,7 +395,7 @@ fn doubts_are_noted() {
                 "t_us,latency_us\n{}",
                 rows(|_, at, us| format!("{at},{us}\n{at},{us}\n"))
             ),
-            "40 rows have the time and the latency of the row before",
+            "40 rows have the time and the latency of the previous row",
         ),
         (
             format!(

@@ -15,7 +15,7 @@ fn written(trace: &Trace, study: ResultsOf) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-/// The lines from the header on, which a trace contains completely.
+/// Returns the lines from the header on, all of which can be derived from a trace.
 fn table(text: &str) -> &str {
     &text[text.find("Test results (us):").unwrap()..]
 }
@@ -28,7 +28,7 @@ fn the_table_of_magod2_comes_back_byte_by_byte() {
     };
     let copy = written(&trace, ResultsOf::Magod2);
     assert_eq!(table(&copy), table(original));
-    // The counter begins again within this table.
+    // The counter wraps within this table.
     assert!(table(&copy).contains("4294960000,14704,"));
     let names = |text: &str| -> Vec<String> {
         let lines = text.lines().take_while(|line| *line != ",");

@@ -110,7 +110,7 @@ fn every_malformed_scope_file_has_its_message() {
         ),
         (
             "t,V1,V2\n0,1,1\n0,1,1\n",
-            ", line 3: the time 0 is the same as in the row before; export the time with more \
+            ", line 3: the time 0 is the same as in the previous row; export the time with more \
              digits",
         ),
         (

@@ -27,14 +27,14 @@ const RING_BYTES: usize = 64 << 10;
 /// Blocks of a read buffer, and number of these buffers.
 const READ_BLOCKS: usize = 128;
 const READ_BUFFERS: usize = 4;
-/// Time that the newest samples remain in memory: about 1 s.
+/// Number of newest samples that remain in memory, for about 1 s.
 const NEWEST_SAMPLES: usize = 1024;
 /// Length of a sample in this memory, in bytes.
 const NEWEST_BYTES: usize = 64;
 /// The files are served until the device is switched off.
 const FOREVER_NS: u64 = u64::MAX / 4;
 
-/// A data logger that does not exist.
+/// A simulated data logger.
 pub struct VirtualLogger {
     /// The card; it is formatted at the start.
     pub card: Card,
@@ -47,8 +47,8 @@ pub struct VirtualLogger {
 }
 
 impl VirtualLogger {
-    /// Records 860 samples per second of a simulated magnetometer, and serves the files, until `is_stopped` returns true.
-    /// The device is then switched off, and its card is gone.
+    /// Records 860 samples per second of a simulated magnetometer, and serves the files, until `is_stopped` returns
+    /// true. The device is then switched off, and its card is discarded.
     ///
     /// # Errors
     /// A sentence, if the card cannot be formatted or the device did not start; errors of the operating system at the
@@ -113,7 +113,7 @@ impl VirtualLogger {
     }
 }
 
-/// The device has the clock of this computer.
+/// Actions of a device with a clock: that of this computer.
 struct WithClock;
 
 impl Actions for WithClock {

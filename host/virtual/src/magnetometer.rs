@@ -4,7 +4,7 @@ use cardiograph_recorder::{Format, LINE_BYTES_MAX};
 use cardiograph_sim_device::{Samples, due_ns};
 use std::io::Write;
 
-/// Samples per second, as those of the instrument of study 1.
+/// Samples per second, the same as with the instrument of study 1.
 const RATE_HZ: u32 = 860;
 /// Maximum length of a row, in bytes.
 const ROW_BYTES_MAX: u16 = 48;
@@ -17,10 +17,10 @@ pub const FORMAT: Format = Format::Lines {
 /// Horizontal and vertical component of the field, in nT.
 const HORIZONTAL_NT: f64 = 20_000.0;
 const VERTICAL_NT: f64 = 45_000.0;
-/// Time of a turn, in s.
+/// Duration of one turn, in s.
 const TURN_S: f64 = 12.0;
 
-/// A magnetometer that never ends.
+/// A magnetometer that supplies samples without end.
 pub struct Magnetometer;
 
 impl Samples for Magnetometer {
@@ -43,7 +43,7 @@ impl Samples for Magnetometer {
             HORIZONTAL_NT * sin - noise,
             VERTICAL_NT + noise
         );
-        // The longest row fits for 292,000 years.
+        // Rows of the first 292,000 years fit.
         debug_assert!(written.is_ok());
         room - row.len()
     }

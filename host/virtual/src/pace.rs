@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 /// Interval at which the device runs if no client wakes it earlier.
 const TICK: Duration = Duration::from_millis(1);
-/// Maximum virtual time between two looks at the sockets.
+/// Maximum virtual time between two checks of the sockets.
 const SLICE_NS: u64 = 10_000_000;
 /// If the computer is slower than the device by more than this, virtual time falls behind.
 const LAG_NS_MAX: u64 = 500_000_000;
@@ -71,7 +71,7 @@ impl<'w, 'b> Pace<'w, 'b> {
         until_ns == target_ns
     }
 
-    /// Ends the device, by switching it off if it still runs.
+    /// Returns the result of the device; a device that is still running is switched off.
     pub fn end(self) -> Result<Ended<1>, Stuck> {
         self.end.unwrap_or(Ok(None))
     }

@@ -1,4 +1,4 @@
-//! `cardiograph compare`: tells whether one card is faster than another.
+//! `cardiograph compare`: determines whether one card is faster than another.
 //!
 //! ```text
 //!   args ──> sides: files ──> read ────────┬──> Report of each ──> plan::comparison ──> table, JSON, Markdown, HTML
@@ -116,7 +116,7 @@ fn report(side: Side, args: &Args, interrupt: &Interrupt) -> Result<Report, Fail
             let loaded = read_with_progress(&path, &options, &mut |bytes| progress.show(bytes));
             progress.clear();
             let mut report = figures_of(loaded.map_err(Failure::new)?, threshold_ns);
-            // A trace names the card that it was measured on; two traces of one card need their own names.
+            // A trace names the card that it was measured on; two traces of one card need different names.
             report.summary.target = path.display().to_string();
             Ok(report)
         }

@@ -105,7 +105,7 @@ fn stalls(profile: &Profile, times: &Times) -> Vec<Derived> {
     stalls
 }
 
-/// Worst case of a garbage collection: every page freed belongs to a different unit.
+/// Worst case of a garbage collection: every freed page belongs to a different unit.
 fn worst_case(profile: &Profile, times: &Times) -> Derived {
     let controller = profile.controller;
     let freed = f64::from(controller.gc_log_blocks);

@@ -39,7 +39,7 @@ pub struct Entry {
     pub size: Option<u64>,
     /// Time of the last change, in s since 1970.
     pub time: Option<i64>,
-    /// The recorder is writing the file.
+    /// True if the recorder is writing the file.
     #[serde(default)]
     pub growing: bool,
     /// Reason why the entry cannot be requested from the server.
@@ -69,17 +69,17 @@ pub struct Group {
     pub samples: u64,
     /// Number of samples lost in gaps.
     pub lost: u64,
-    /// The recorder is writing one of the files.
+    /// True if the recorder is writing one of the files.
     pub growing: bool,
     /// Path of the first file.
     pub first: String,
 }
 
-/// The kind of a path.
+/// Result of a request for the entries of a path.
 pub enum Found {
     /// A folder with these entries.
     Folder(Vec<Entry>),
-    /// A file, or nothing.
+    /// The path is that of a file, or nothing exists there.
     File,
 }
 

@@ -35,8 +35,8 @@ pub struct Partial {
 }
 
 impl Partial {
-    /// Opens or creates the partial file. Keeps the bytes of an earlier download only if it came from the same address and
-    /// its entity tag is known.
+    /// Opens or creates the partial file. Keeps the bytes of an earlier download only if it came from the same address
+    /// and its entity tag is known.
     pub fn open(output: &Path, url: &str) -> Result<Partial, Failure> {
         let part = temporary(output);
         let tag_file = with_suffix(&part, ".tag");
@@ -212,7 +212,7 @@ mod tests {
             let mut first = open();
             first.set_tag(Some("\"1\"")).ok().unwrap();
             first.append(b"123").ok().unwrap();
-            // Another file, whose name is as long, has its own bytes.
+            // A different file with a name of the same length has its own partial file.
             let other = own.path().join(name.replacen(['a', 'x', '\u{e9}'], "_", 1));
             assert_eq!(Partial::open(&other, "http://h/a").ok().unwrap().bytes, 0);
             first.leave();

@@ -28,7 +28,7 @@ const IN_NAME: &AsciiSet = &NON_ALPHANUMERIC
 /// An address: server, path and query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Url {
-    /// Scheme and server, without a slash at the end.
+    /// Scheme and server, without a trailing slash.
     origin: String,
     /// Percent-encoded; begins with a slash and ends with one only if it is the root.
     path: String,

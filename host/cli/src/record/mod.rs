@@ -1,4 +1,4 @@
-//! `cardiograph record`: records samples to files on a card, and verifies that none is lost.
+//! `cardiograph record`: records samples to files on a card, and accounts for every sample.
 //!
 //! ```text
 //!   args ──> checks ──> target ──> samples ──┬── simulated card ──┬── stream: the recorder ──┐

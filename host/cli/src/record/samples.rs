@@ -74,7 +74,7 @@ fn from_standard_input(rate_hz: u32, lines_max: u64) -> Result<InputLines, Failu
     let (mut line, mut number) = (Vec::new(), 0);
     while number < lines_max {
         line.clear();
-        // Reads no further than one byte above the limit, because an endless line is too long anyway.
+        // Reads no further than one byte past the limit: the rest of a line that is too long is not needed.
         let mut limited = stdin.by_ref().take(LINE_BYTES_MAX as u64 + 1);
         let read = limited.read_until(b'\n', &mut line);
         let read = read.map_err(|error| {
@@ -152,8 +152,8 @@ fn replayed(path: &Path, length: Option<Duration>) -> Result<InputLines, Failure
     Ok(input)
 }
 
-/// Returns the column names: the last line before the first sample that has as many fields as the sample, and contains
-/// letters.
+/// Returns the column names: the last line before the first sample that has the same number of fields as the sample,
+/// and contains letters.
 fn header_before(text: &[u8], first: &Range<usize>) -> String {
     let fields = |line: &[u8]| {
         let is_separator = |byte: &&u8| matches!(byte, b',' | b';' | b'\t');

@@ -130,7 +130,7 @@ fn rate(figures: &Figures) -> Section {
     }
 }
 
-/// Returns a clause for the table if samples were lost at a rate below the bound, or else empty text.
+/// Returns a clause for the table if samples were lost at a rate below the bound; otherwise an empty string.
 fn lost_below(figures: &Figures, bound: f64) -> String {
     let kept = figures.samples_written.max(1) as f64 / figures.samples_pushed.max(1) as f64;
     let pushed = figures.file_rate_bytes_per_s / kept;
@@ -148,7 +148,7 @@ fn bound_of(figures: &Figures) -> &'static str {
     match (figures.streams, figures.format) {
         (1, _) | (_, "binary") => "a plain CMD25 loop with this buffer",
         _ => {
-            "a plain CMD25 loop that alternates between as many files every 16 KiB, with this buffer"
+            "a plain CMD25 loop that alternates between one file per stream every 16 KiB, with this buffer"
         }
     }
 }

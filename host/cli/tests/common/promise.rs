@@ -16,7 +16,7 @@ pub mod code {
     pub const TERMINATED: i32 = 143;
 }
 
-/// Runs `record` with these arguments, separated by blanks, and `--json -`.
+/// Runs `record` with these arguments, separated by spaces, and `--json -`.
 pub fn record(directory: &Path, words: &str) -> (Run, Value) {
     let args: Vec<_> = ["record"].into_iter().chain(words.split(' ')).collect();
     let run = run(directory, &[&args[..], &["--json", "-"]].concat());

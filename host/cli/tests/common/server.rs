@@ -113,7 +113,7 @@ fn first_line(from: &mut impl Read) -> String {
     line
 }
 
-/// A link to a server that breaks after a number of bytes, as often as there are bytes.
+/// A link to a server on which each connection breaks after a given number of response bytes.
 pub struct BadLink {
     pub address: String,
     breaks: Arc<AtomicU64>,
@@ -121,7 +121,7 @@ pub struct BadLink {
 }
 
 impl BadLink {
-    /// Forwards connections to `server`, and cuts each after `bytes` of answers.
+    /// Forwards connections to `server`, and cuts each after `bytes` bytes of responses.
     pub fn to(server: &str, bytes: usize) -> BadLink {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let link = BadLink {
@@ -173,7 +173,7 @@ fn forward(near: TcpStream, server: &str, mut left: usize, breaks: &AtomicU64) {
         left -= bytes;
         if left == 0 {
             breaks.fetch_add(1, Ordering::Relaxed);
-            // The bytes sent so far arrive before the end.
+            // Gives the client time to receive the bytes before the connection ends.
             std::thread::sleep(Duration::from_millis(1));
             break;
         }

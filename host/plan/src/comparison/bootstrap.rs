@@ -1,12 +1,12 @@
 //! Moving-block bootstrap of percentiles (Künsch 1989).
 //!
-//! Consecutive latencies depend on each other: stalls recur at a typical spacing. Resampling single writes would ignore
-//! this, so the bootstrap draws whole blocks, which are longer than the spacing of the stalls, and computes the
+//! Consecutive latencies depend on each other: stalls recur at a typical spacing. Resampling individual writes would
+//! ignore this, so the bootstrap draws whole blocks, which are longer than the spacing of the stalls, and computes the
 //! percentile of every resampled trace.
 //!
-//! Blocks start at multiples of a sixteenth of their length (a cell). The counts of each cell are summed up from the
-//! start of the trace, so that the counts of any block are one difference. A resampled trace thus costs the number of
-//! its blocks, not of its writes.
+//! Blocks start at multiples of a sixteenth of their length (a cell). For every cell, the counts since the start of the
+//! trace are stored, so the counts of a block are the difference of two of them. The cost of a resampled trace
+//! therefore depends on the number of its blocks, not of its writes.
 
 use super::dependence::dependent_writes;
 use cardiograph_sim_card::{Random, Seed};
@@ -25,7 +25,7 @@ const CELLS: usize = 16;
 /// geometrically, so that a narrow interval is resolved as well as a wide one.
 const EDGES: usize = 256;
 
-/// Minimum number of dependent stretches in a block.
+/// Minimum length of a block, in stretches of writes that depend on each other.
 const STRETCHES_PER_BLOCK: u64 = 4;
 
 /// 97.5 % quantile of the normal distribution.
@@ -138,8 +138,8 @@ impl Resampled {
     }
 }
 
-/// Returns the expanded percentile interval (Hesterberg 2015): with few blocks the plain 2.5 % and 97.5 % are too close
-/// together, as a normal interval is without Student's t.
+/// Returns the expanded percentile interval (Hesterberg 2015): with few blocks, the plain 2.5 % and 97.5 % are too
+/// close together, just as a normal interval is too narrow without Student's t.
 fn interval(replicates: impl Iterator<Item = f64>, blocks: f64) -> (f64, f64) {
     let mut sorted: Vec<f64> = replicates.collect();
     sorted.sort_unstable_by(f64::total_cmp);

@@ -7,11 +7,11 @@
 const CHECKED_BLOCKS_MIN: usize = 16;
 /// Maximum number of standard deviations by which a variance may exceed the expected one.
 const DEVIATIONS_MAX: f64 = 2.5;
-/// Minimum number of dependent stretches in a trace.
+/// Minimum length of a trace, in stretches of writes that depend on each other.
 const STRETCHES_MIN: u64 = 50;
 
 /// Returns the length, in writes, of the stretches within which latencies above `above_ns` depend on each other; `None`
-/// if the trace is too short to tell, which is always so if the latencies drift.
+/// if the trace is too short to tell, which is always the case if the latencies drift.
 ///
 /// Once neighbouring blocks are independent, the variance of the share of such latencies in a block is inversely
 /// proportional to the length of the block (Flyvbjerg and Petersen 1989). Lengths are doubled, starting at 1 write.

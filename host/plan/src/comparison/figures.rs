@@ -1,4 +1,4 @@
-//! The figures of a comparison, serialized as JSON for programs.
+//! The figures of a comparison, serialised as JSON for programs.
 
 use cardiograph_report::SustainedRate;
 use serde::Serialize;
@@ -12,7 +12,7 @@ pub struct Comparison {
     pub sides: Vec<Side>,
     /// Every card except the first, compared with the first.
     pub verdicts: Vec<Verdict>,
-    /// Reasons why the cards are not comparable, or less than they seem.
+    /// Reasons why the cards are not comparable, or less comparable than they seem.
     pub notes: Vec<String>,
 }
 
@@ -89,7 +89,7 @@ pub struct Stalls {
     pub count: u64,
 }
 
-/// A generalized Pareto distribution of stall latencies above a threshold.
+/// A generalised Pareto distribution of stall latencies above a threshold.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct StallTail {
     /// Threshold above which the distribution applies.
@@ -100,7 +100,8 @@ pub struct StallTail {
     pub shape: f64,
     /// Scale parameter.
     pub scale_us: f64,
-    /// Latency that one stall in ten times as many writes is expected to exceed, if no new kind of stall appears.
+    /// Latency that one stall is expected to exceed in a trace with ten times the number of writes, if no new kind of
+    /// stall appears.
     pub in_ten_times_as_many_us: f64,
 }
 

@@ -6,8 +6,8 @@
 //!                           ratio to the first side ── bootstrap ──> Verdict
 //! ```
 //!
-//! The verdicts are about median and 99th percentile. Longest write and sustained rate depend on the rarest stalls of a
-//! trace; no interval of such a figure holds for a longer trace, so they have no verdict.
+//! The verdicts cover the median and the 99th percentile. The longest write and the sustained rate depend on the rarest
+//! stalls of a trace; no interval of such a figure holds for a longer trace, so they have no verdict.
 //!
 //! If latencies depend on each other over a large part of the trace (they drift, or change in long phases), there is no
 //! interval and no verdict.
@@ -197,7 +197,7 @@ impl StallTail {
         greatest_us.truncate(PEAKS_MAX);
         let tail = Tail::of_greatest(&greatest_us);
         let (threshold_us, exceedances, shape, scale_us) = tail.figures()?;
-        // More writes have no lower maximum, even if the fit's upper end lies below the measured one.
+        // A longer trace has at least the measured maximum, even if the upper end of the fit is lower.
         let measured_us = greatest_us.first().copied().unwrap_or(0.0);
         Some(StallTail {
             threshold_us,

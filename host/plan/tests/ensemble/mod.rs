@@ -17,7 +17,7 @@ pub struct Kind {
 /// Latencies of the quick writes.
 #[derive(Clone, Copy, Debug)]
 pub enum Noise {
-    /// Each write has this correlation with the one before it.
+    /// Each write has this correlation with the previous one.
     Correlated(f64),
     /// Fast and slow phases, each of random length with this mean, in writes.
     Phases(u64),

@@ -44,7 +44,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use unfinished::Unfinished;
 
-/// Block addresses per file: more blocks than a FAT file can have.
+/// Block addresses per file: no FAT file has more blocks.
 const RANGE_BLOCKS: u32 = 1 << 23;
 /// Maximum number of blocks in a file.
 const BLOCKS_MAX: u32 = RANGE_BLOCKS - 1;

@@ -120,7 +120,7 @@ impl Unfinished {
     }
 }
 
-/// State of a file, by its contents.
+/// State of a file, according to its contents.
 enum Look {
     /// The file is preallocated and has never been written.
     Unused,
@@ -167,7 +167,7 @@ fn is_zero(file: &File, bytes: u64) -> io::Result<bool> {
     while at < bytes {
         match seek(file, SeekFrom::Data(at)) {
             Ok(data) => at = data,
-            // No data follow up to the end of the file.
+            // There is no data up to the end of the file.
             Err(Errno::NXIO) => return Ok(true),
             Err(Errno::INVAL | Errno::OPNOTSUPP) => (),
             Err(error) => return Err(error.into()),

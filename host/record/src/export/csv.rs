@@ -147,7 +147,7 @@ fn text_of(kind: Kind, bytes: &[u8]) -> String {
 }
 
 fn float(number: f64, decimals: u8) -> String {
-    // The recorder writes no digits for numbers from 2^63 on.
+    // The recorder writes no digits for magnitudes of 2^63 or more.
     const INFINITE_FROM: f64 = 9_223_372_036_854_775_808.0;
     match number {
         _ if number.is_nan() => "nan".to_string(),

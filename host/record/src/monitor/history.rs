@@ -94,7 +94,7 @@ mod tests {
                     kept += 1;
                 }
             }
-            // At least half of the memory is in use: at most one sample is wasted at its end.
+            // At least half of the memory is in use: at its end, less than the length of one sample stays unused.
             assert!(kept >= 8 || index < 100, "{kept} at {index}");
         }
         assert_eq!(history.get(4991), None);

@@ -81,7 +81,7 @@ impl Place {
 
     /// Returns the time that the network stack takes from the server for each byte, in ns.
     ///
-    /// Assumes that at its ceiling, the network stack uses core 0 completely.
+    /// Assumes that at its maximum throughput, the network stack uses core 0 completely.
     fn network_byte_ns(self, network: &Network) -> u64 {
         match self {
             Place::MainLoop | Place::Core1 => 0,
@@ -163,7 +163,7 @@ struct Stage {
     /// Number of downloads after which the client leaves.
     downloads_max: Cell<usize>,
     downloads: RefCell<Vec<Operation>>,
-    /// The client has left for good.
+    /// True once the client has finished its last download.
     is_done: Cell<bool>,
     failure: RefCell<Option<String>>,
 }

@@ -26,7 +26,7 @@ pub(super) struct Server {
     pub(super) handle: Handle,
     pub(super) card: Rc<SharedCard<FatCard>>,
     pub(super) piece_bytes: usize,
-    /// Buffer of the C library for each file; the greatest number if it has none.
+    /// Buffer of the C library for each file, in bytes; `u64::MAX` if the library has no buffer.
     pub(super) buffer_bytes: u64,
     /// Time that the network stack takes from the server for each byte.
     pub(super) network_byte_ns: u64,

@@ -168,7 +168,7 @@ fn number_of((prefix, number): Key) -> u64 {
     (prefix << 32 | u64::from(number)) + 1
 }
 
-/// Returns the local date on which a recording began: its last change, less its length.
+/// Returns the local date on which a recording began: the time of its last change minus its duration.
 fn day_of(modified_s: Option<u64>, totals: &RecordingTotals) -> Option<Day> {
     let length_s = totals.last_us.saturating_sub(totals.first_us) / 1_000_000;
     let began_s = modified_s?.saturating_sub(length_s);

@@ -105,7 +105,7 @@ impl Server {
         stream
     }
 
-    /// Sends bytes on a connection of their own, and returns everything that comes back.
+    /// Sends bytes on a separate connection, and returns everything that comes back.
     pub fn raw(&self, request: impl AsRef<[u8]>) -> Vec<u8> {
         let mut stream = self.connect();
         stream.write_all(request.as_ref()).unwrap();

@@ -1,6 +1,6 @@
 //! biosnoop (bcc): one completed operation of a block device per row.
 //!
-//! `TIME(s) COMM PID DISK T SECTOR BYTES [QUE(ms)] LAT(ms)`; COMM may contain blanks, so fields are counted from the
+//! `TIME(s) COMM PID DISK T SECTOR BYTES [QUE(ms)] LAT(ms)`; COMM may contain spaces, so fields are counted from the
 //! end.
 
 use super::blocks::{Completed, Device};

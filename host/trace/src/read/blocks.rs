@@ -1,4 +1,4 @@
-//! Operations of a block device, listed by their completion: biosnoop, blkparse.
+//! Operations of a block device, in the order of their completion: biosnoop, blkparse.
 
 use super::error::{Fault, Problem};
 use super::lines::Line;
@@ -33,7 +33,7 @@ impl Device {
         }
     }
 
-    /// Refuses a second device: their operations overlap.
+    /// Refuses a second device, because operations of different devices overlap.
     pub(super) fn check(&mut self, name: &str, line: &Line<'_>) -> Result<(), Fault> {
         let first = self.name.get_or_insert_with(|| name.to_owned());
         if first == name {
@@ -44,7 +44,7 @@ impl Device {
         Err(Problem::SeveralDevices { names, first }.at_line(line.number))
     }
 
-    /// Appends an operation; one that overlaps the operation before it starts at that one's end instead.
+    /// Appends an operation. If it overlaps the previous one, it is placed directly after that one.
     pub(super) fn push(&mut self, completed: &Completed, line: &Line<'_>) -> Result<(), Fault> {
         let earliest_ns = completed.end_ns.saturating_sub(completed.latency_ns);
         let start_ns = earliest_ns.max(self.trace.last_end_ns());
@@ -70,12 +70,15 @@ impl Device {
         let mut trace = self.trace;
         let writes = trace.len() as u64 - self.reads;
         if self.reads > 0 && writes > 0 {
-            let note = format!("The figures of the writes leave out {} reads.", self.reads);
+            let note = format!(
+                "The figures of the writes do not include the {} reads.",
+                self.reads
+            );
             trace.about.notes.push(note);
         }
         if self.moved > 0 {
             trace.about.notes.push(format!(
-                "{} operations overlapped the one before; each is placed after it, with its own latency.",
+                "{} operations overlapped the previous one; each is placed after it, with its own latency.",
                 self.moved
             ));
         }

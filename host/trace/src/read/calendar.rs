@@ -23,7 +23,7 @@ pub(super) fn time_ns(text: &[u8]) -> Result<u64, Bad> {
     };
     let days = date.map_or(Ok(0), days)?;
     let time = time.strip_suffix(b"Z").unwrap_or(time);
-    // The offset changes where daylight saving time begins and ends.
+    // Offsets are subtracted, because they change when daylight saving time begins or ends.
     let at = time.iter().position(|byte| matches!(byte, b'+' | b'-'));
     let (time, offset) = match at {
         Some(at) if date.is_some() => (&time[..at], Some(&time[at..])),
@@ -36,7 +36,7 @@ pub(super) fn time_ns(text: &[u8]) -> Result<u64, Bad> {
         Some(_) if !(1..=12).contains(&hour) => return Err(Bad::NotANumber),
         Some(from) => hour % 12 + from,
     };
-    // A leap second is the 61st.
+    // A minute with a leap second has 61 s.
     if hour > 23 || minute > 59 || ns >= 61 * NS_PER_S {
         return Err(Bad::NotANumber);
     }
@@ -68,12 +68,12 @@ fn half_of_day(text: &[u8]) -> (&[u8], Option<u64>) {
     }
 }
 
-/// Returns hour, minute, and the rest of a time of day in ns.
+/// Returns the hour and minute of a time of day, and its seconds in ns.
 fn time_of_day(time: &[u8], has_date: bool) -> Result<(u64, u64, u64), Bad> {
     let parts: Vec<&[u8]> = time.split(|&byte| byte == b':').collect();
     let (hour, minute, second) = match parts[..] {
         [hour, minute, second] => (hour, minute, second.to_vec()),
-        // Milliseconds, microseconds or nanoseconds; two digits are frames of a film.
+        // Milliseconds, microseconds or nanoseconds; two digits would be the frame number of a video timecode.
         [hour, minute, second, part] if matches!(part.len(), 3 | 6 | 9) => {
             whole(part)?;
             (hour, minute, [second, b".", part].concat())
@@ -103,11 +103,11 @@ fn east_s(text: &[u8]) -> Result<i64, Bad> {
     Ok(if sign == b"-" { -s } else { s })
 }
 
-/// Length of a day in ns, after which a time without a date begins again.
+/// Length of a day in ns, after which a time without a date wraps to 0.
 pub(super) const DAY_NS: u64 = S_PER_DAY * NS_PER_S;
 
-/// Returns year, month and day of a date: `2026-11-22`, `20261122`, `22.11.2026`, or, where the day tells it from
-/// the month, `11/22/2026` and `22/11/2026`.
+/// Returns year, month and day of a date: `2026-11-22`, `20261122`, `22.11.2026`, or, if the day is greater than 12,
+/// `11/22/2026` and `22/11/2026`.
 fn date_of(date: &[u8]) -> Result<(u64, u64, u64), Bad> {
     if date.len() == 8 && date.iter().all(u8::is_ascii_digit) {
         return Ok((whole(&date[..4])?, whole(&date[4..6])?, whole(&date[6..])?));
@@ -127,13 +127,13 @@ fn date_of(date: &[u8]) -> Result<(u64, u64, u64), Bad> {
     }
 }
 
-/// Returns the days since 1970 of a date.
+/// Returns the number of days from 1970 to a date.
 fn days(date: &[u8]) -> Result<u64, Bad> {
     let (year, month, day) = date_of(date)?;
     if !(1970..=2261).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return Err(Bad::NotANumber);
     }
-    // In this calculation years begin in March, so that the leap day is the last day of a year (Hinnant, chrono
+    // In this calculation, years begin in March, so that the leap day is the last day of a year (Hinnant, chrono
     // algorithms).
     let year = if month > 2 { year } else { year - 1 };
     let month_index = (month + 9) % 12;
@@ -181,7 +181,7 @@ mod tests {
             "26-11-22T1:1:1",
             "13:00:00 PM",
             "00:00:01:25",
-            // The day cannot be told from the month.
+            // Day and month cannot be distinguished.
             "11/10/2026 14:03:05",
         ] {
             assert_eq!(time_ns(text.as_bytes()), Err(Bad::NotANumber), "{text}");

@@ -65,8 +65,8 @@ impl<'a> Top<'a> {
         }
         let columns = self.names_between(b' ').len();
         let in_row = || cells(self.below, b' ');
-        let is_blank = has_letters && columns > 1 && in_row().count() == columns;
-        if is_blank && in_row().all(|cell| !cell.ends_with(b",")) {
+        let is_spaced = has_letters && columns > 1 && in_row().count() == columns;
+        if is_spaced && in_row().all(|cell| !cell.ends_with(b",")) {
             return b' ';
         }
         if self.below.contains(&b',') {
@@ -98,7 +98,7 @@ impl<'a> Top<'a> {
         let start_of = |cell: &[u8]| cell.as_ptr() as usize - line.as_ptr() as usize;
         for cell in cells(line, separator) {
             match names.last_mut() {
-                // The unit of the name before it: `time (ms)`.
+                // The unit of the previous name: `time (ms)`.
                 Some(name) if separator == b' ' && matches!(cell.first(), Some(b'(' | b'[')) => {
                     *name = &line[start_of(name)..start_of(cell) + cell.len()];
                 }
@@ -161,16 +161,16 @@ const PICOSECOND: Unit = Unit {
     power: -3,
 };
 
-/// Returns the fields of a row. A separator between double quotes belongs to the field. Any number of blanks
-/// and tabs is one separator `b' '`.
+/// Returns the fields of a row. A separator between double quotes belongs to the field. With the separator `b' '`, any
+/// number of spaces and tabs separates two fields.
 pub(super) fn cells(line: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
-    let is_blank = separator == b' ';
+    let is_space = separator == b' ';
     let mut quoted = false;
     line.split(move |&byte| {
         quoted ^= byte == b'"';
-        !quoted && (byte == separator || is_blank && byte == b'\t')
+        !quoted && (byte == separator || is_space && byte == b'\t')
     })
-    .filter(move |cell| !(is_blank && cell.is_empty()))
+    .filter(move |cell| !(is_space && cell.is_empty()))
 }
 
 pub(super) fn unquoted(cell: &[u8]) -> &[u8] {
@@ -245,7 +245,7 @@ const UNIT_NAMES: &[(Unit, &[&str])] = &[
     (PICOSECOND, &["ps", "psec", "picosecond", "picoseconds"]),
 ];
 
-/// Names of units whose length only the writer of a file knows, or that are not a power of ten of a second.
+/// Names of units whose length only the writer of a file knows, or whose length is not a power of ten of a second.
 const FOREIGN_UNITS: &[&str] = &[
     "tick", "ticks", "cycle", "cycles", "kcycles", "mcycles", "clk", "clks", "clock", "clocks",
     "jiffies", "minute", "minutes", "mins", "h", "hr", "hrs", "hour", "hours", "day", "days",
@@ -262,7 +262,7 @@ pub(super) fn unit_in(cell: &[u8]) -> Option<Unit> {
     unit_named(&text.trim_matches(['(', ')', '[', ']', ' ']).to_lowercase())
 }
 
-/// Returns true for a unit that is no unit of [`unit_named`]: `ticks`, or a multiple such as `100ns`.
+/// Returns true for a unit that [`unit_named`] does not know: `ticks`, or a multiple such as `100ns`.
 pub(super) fn is_foreign_unit(name: &str) -> bool {
     let multiple = name.strip_prefix('x').unwrap_or(name);
     let unit = multiple.trim_start_matches(|c: char| c.is_ascii_digit());

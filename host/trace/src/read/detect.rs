@@ -1,4 +1,4 @@
-//! Format detection by the first line of the text.
+//! Format detection from the first line of the text.
 
 use super::columns::{Top, is_number};
 use super::error::{Fault, Problem};
@@ -103,7 +103,7 @@ pub(super) fn detect(head: &[u8], options: &ReadOptions) -> Result<Detected, Fau
         }
         if !options.names_columns() {
             prose::refuse(head, first.line, first.below)?;
-            // Rows of words and numbers have no names.
+            // A first row of words and numbers does not contain the names of columns.
             if found.is_ok()
                 && first.names().iter().any(|name| is_number(name))
                 && !first.below.is_empty()
@@ -135,7 +135,7 @@ fn encoding(head: &[u8]) -> Option<&'static str> {
     if let Some((_, name)) = marks.iter().find(|(mark, _)| head.starts_with(mark)) {
         return Some(name);
     }
-    // Without a mark, one byte of each character is text and the others are 0.
+    // Without a byte order mark, one byte of each character is text and the others are 0.
     let is = |width: usize, at: usize| {
         let mut characters = head.chunks_exact(width).take(CHARACTERS).peekable();
         characters.peek().is_some()
@@ -173,7 +173,7 @@ fn commented(head: &[u8], first: usize, row: &[u8], options: &ReadOptions) -> Op
     }
 }
 
-/// Largest number of lines of text before the names of the columns.
+/// Maximum number of lines of text before the names of the columns.
 const PREAMBLE_LINES_MAX: usize = 100;
 
 /// Returns true if the row below the first line has the columns that the first line names.
@@ -284,7 +284,7 @@ fn is_text(byte: u8) -> bool {
     byte.is_ascii_graphic() || byte.is_ascii_whitespace()
 }
 
-/// Returns true if a line consists of the given names, ignoring case and surrounding blanks.
+/// Returns true if a line consists of the given names, ignoring case and surrounding spaces.
 fn names_are(line: &[u8], names: &[&str]) -> bool {
     let mut fields = line.split(|&byte| byte == b',');
     names.iter().all(|name| {

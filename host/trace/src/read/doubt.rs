@@ -1,4 +1,4 @@
-//! Signs that a text of numbers means something else than it says.
+//! Signs that a text of numbers does not mean what it seems to mean.
 
 use super::columns::{cells, is_number, unquoted};
 use super::error::{Fault, Problem, shown};
@@ -24,7 +24,7 @@ pub(super) fn refuse_decimal_commas(head: &[u8]) -> Result<(), Fault> {
         if !is_digits(before) || !is_digits(after) {
             return Ok(());
         }
-        // Neither a group of thousands begins so, nor a second column.
+        // Such zeros occur neither in a group of three digits nor in a second column.
         is_padded |= after.len() > 1 && after[0] == b'0' && after.len() != 3 || before == b"0";
         widths.push(after.len());
         whole.push((before.len(), before));
@@ -45,17 +45,18 @@ pub(super) fn refuse_decimal_commas(head: &[u8]) -> Result<(), Fault> {
     }
 }
 
-/// Returns true for the difference of two 32-bit counters of us or ms whose end was before its start.
+/// Returns true for a latency just below 2^32 us or ms: the difference of two readings of a 32-bit counter, of which
+/// the second was less than the first.
 pub(super) fn is_underflow(latency_ns: u64) -> bool {
     const TICKS_NS: [u64; 2] = [1_000, 1_000_000];
-    // Rounding to s or ms may exceed the counter slightly.
+    // Rounding to s or ms may increase the difference slightly above the range of the counter.
     TICKS_NS.iter().any(|tick_ns| {
         let wrap_ns = tick_ns << 32;
         (wrap_ns - wrap_ns / 256..=wrap_ns + wrap_ns / 8192).contains(&latency_ns)
     })
 }
 
-/// Refuses a number whose point or comma separates thousands, but was read as a decimal one.
+/// Refuses a column if the point or comma of a number was read as a decimal mark, but separates thousands.
 pub(super) fn refuse_misread(points: Points) -> Result<(), Fault> {
     match points.misread() {
         Some((mark, text, line)) => {
@@ -66,7 +67,7 @@ pub(super) fn refuse_misread(points: Points) -> Result<(), Fault> {
     }
 }
 
-/// Finds columns of latencies that only rise: running totals, times, or the bins of a histogram.
+/// Finds columns of latencies that only increase: running totals, times, or the bins of a histogram.
 #[derive(Default)]
 pub(super) struct Rise {
     rows: u64,
@@ -84,7 +85,7 @@ pub(super) enum Order {
     Usual,
     /// Every row is greater than the previous one.
     Rising,
-    /// No row is below the one before, or none is above it.
+    /// No row is less than the previous one, or none is greater.
     Sorted,
     /// The last row is the sum of all others.
     Total,
@@ -108,11 +109,11 @@ impl Rise {
     }
 
     pub(super) fn order(&self) -> Order {
-        // So many random latencies rise once in 3.6 million files.
+        // Ten random latencies are in ascending order in one of 10! = 3.6 million files.
         const ROWS_MIN: u64 = 10;
-        /// A table with fewer rows is a usual trace in any order.
+        /// Tables with fewer rows are accepted in any order.
         const SHORT_MIN: u64 = 4;
-        /// A mean is rounded to this fraction of itself.
+        /// The last value may differ from the mean of the others by 1 / `MEAN_OFF` of it, because means are rounded.
         const MEAN_OFF: u64 = 5000;
         let is_constant = self.equal + 1 >= self.rows;
         let is_sum = self.last_ns == self.sum_ns && self.last_ns / 2 > self.max_ns;
@@ -140,14 +141,14 @@ impl Order {
         let note = match self {
             Order::Sorted => {
                 "The latencies are sorted, so their order is not that of the writes: stalls, backlog and sustained rates \
-                 do not hold."
+                 are wrong."
             }
             Order::Short => {
-                "Every latency is greater than the previous one, as in running totals and tables of results; if they are that, \
-                 the figures are not those of single writes."
+                "Every latency is greater than the previous one, as in running totals and tables of results; if it is one of \
+                 these, the figures are not those of individual writes."
             }
             Order::Mean => {
-                "The last latency is the mean of all others; if it is a row of statistics, leave it out: sed '$d' FILE | \
+                "The last latency is the mean of all others; if it is a row of statistics, remove it: sed '$d' FILE | \
                  cardiograph analyze -."
             }
             Order::Usual | Order::Rising | Order::Total => return None,
@@ -172,7 +173,7 @@ pub(super) fn note_of_resolution(trace: &Trace) -> Option<String> {
         return Some("All latencies are 0; the clock was too coarse to measure them.".to_owned());
     }
     let are_equal = latencies().all(|latency_ns| latency_ns == first_ns);
-    // The divisor of few different latencies is larger than the resolution.
+    // With few different latencies, the greatest common divisor may exceed the resolution.
     const DIFFERENT_MIN: usize = 3;
     let mut different = BTreeSet::new();
     for latency_ns in latencies().filter(|latency_ns| *latency_ns > 0) {
@@ -209,7 +210,7 @@ fn greatest_divisor(mut a: u64, mut b: u64) -> u64 {
     a
 }
 
-/// Returns the label of a row with a total or a statistic of the rows above, such as `Total,120,97440`.
+/// Returns the label of a row with a total or a statistic of the rows above it, such as `Total,120,97440`.
 pub(super) fn label_of_total(row: &[u8], separator: u8) -> Option<String> {
     const WORDS: &[&str] = &[
         "total",
@@ -269,12 +270,12 @@ pub(super) fn label_of_total(row: &[u8], separator: u8) -> Option<String> {
     named.next().filter(|cell| is_word(cell)).map(shown)
 }
 
-/// Counts rows that are no writes, for a note.
+/// Counts the rows that contain totals instead of writes, for a note.
 #[derive(Default)]
 pub(super) struct Totals {
     rows: u64,
     first: Option<(u64, String)>,
-    /// True if the first column of the first row is a number; `None` before it.
+    /// True if the first column of the first row is a number; `None` before the first row.
     is_numbered: Option<bool>,
 }
 
@@ -290,7 +291,7 @@ impl Totals {
         is_total
     }
 
-    /// Refuses a row whose first column is text, where the first row has a number: it may be a total.
+    /// Refuses a row with text in the first column if the first row has a number there: the row may be a total.
     pub(super) fn check(&mut self, line: &Line<'_>, separator: u8) -> Result<(), Fault> {
         const MISSING: &[&str] = &["nan", "na", "n/a", "null", "none", "inf", "-inf", "-"];
         let cell = cells(line.text, separator).next().unwrap_or_default();
@@ -300,7 +301,7 @@ impl Totals {
             return Ok(());
         }
         let is_missing = |word: &&str| text.eq_ignore_ascii_case(word.as_bytes());
-        // Numbers in hexadecimal have digits, and so do names such as A7.
+        // Text with digits may be a hexadecimal number or a name such as A7.
         let is_name = text.iter().any(u8::is_ascii_digit) && !text.ends_with(b"%");
         if is_name || MISSING.iter().any(is_missing) {
             return Ok(());

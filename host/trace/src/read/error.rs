@@ -12,7 +12,7 @@ use std::io;
 #[derive(Debug)]
 pub struct ReadError {
     file: String,
-    /// Boxed, because results that are errors are rare.
+    /// Boxed to keep results small, because errors are rare.
     fault: Box<Fault>,
 }
 
@@ -24,7 +24,7 @@ impl ReadError {
         }
     }
 
-    /// Returns true if the problem is the format of the whole file: not a single row, and not access to the file.
+    /// Returns true if the problem is the format of the whole file, as opposed to a single row or access to the file.
     pub fn is_of_format(&self) -> bool {
         matches!(self.fault.location, Location::File)
             && !matches!(
@@ -63,16 +63,17 @@ pub(super) enum Problem {
     NoRows,
     OneSample,
     Unknown,
-    /// A table none of whose columns has a name that is understood.
+    /// A table in which no column has a known name.
     UnknownTable {
         /// Columns with an example each, as a list for a sentence.
         columns: String,
-        /// Name or number of the column that may contain times, or else latencies, quoted for a shell.
+        /// Name or number of the column that may contain times, quoted for a shell; `latency` is the same for
+        /// latencies.
         time: Option<String>,
         latency: Option<String>,
     },
     NotText,
-    /// Text in another encoding than UTF-8, as iconv names it.
+    /// Text in an encoding other than UTF-8; `name` is iconv's name for it.
     Encoding {
         name: &'static str,
     },
@@ -106,7 +107,7 @@ pub(super) enum Problem {
         cause: &'static str,
         command: String,
     },
-    /// The names of the columns again.
+    /// The header again, among the rows.
     HeaderAgain {
         column: String,
         rows: u64,
@@ -120,17 +121,17 @@ pub(super) enum Problem {
         text: String,
     },
     LastIsTotal,
-    /// Latencies that only rise.
+    /// Latencies that only increase.
     Rising {
         column: String,
         difference: String,
     },
-    /// As [`Problem::Rising`], of a list without columns.
-    /// Counts of a histogram that only rise.
+    /// Counts of a histogram that only increase.
     RisingCounts {
         column: String,
         difference: String,
     },
+    /// As [`Problem::Rising`], for a list without columns.
     RisingList {
         difference: String,
     },
@@ -154,7 +155,7 @@ pub(super) enum Problem {
         column: String,
         rename: String,
     },
-    /// A file from which only another program extracts the table.
+    /// A file whose table has to be extracted with another program.
     Container {
         what: &'static str,
         remedy: &'static str,
@@ -163,7 +164,7 @@ pub(super) enum Problem {
     Rates {
         column: String,
     },
-    /// Times that fall in many rows.
+    /// Times that decrease in many rows.
     Disorder {
         name: String,
         falls: usize,
@@ -177,7 +178,7 @@ pub(super) enum Problem {
         end: String,
         difference: String,
     },
-    /// Lines in which a command finds the latencies.
+    /// Text that a command converts to a supported table.
     Prose {
         what: &'static str,
         command: String,
@@ -235,7 +236,7 @@ pub(super) enum Problem {
         /// True if most columns have the names of a trace's columns.
         is_trace: bool,
     },
-    /// A problem of a table whose remedy is a command for text.
+    /// A problem of a Parquet file's table whose message contains a command for text files.
     ParquetTable {
         text: String,
     },
@@ -245,7 +246,7 @@ pub(super) enum Problem {
     ParquetEncoded {
         name: String,
     },
-    /// Operations or files as numbers of 64 bits or as text.
+    /// Operations or file numbers stored as 64-bit numbers or as text.
     ParquetTypes,
     ParquetNull {
         column: &'static str,
@@ -296,7 +297,7 @@ pub(super) enum Problem {
         kind: &'static str,
     },
     JsonDamaged,
-    /// The bins of fio do not have as many writes as fio states.
+    /// The sum of fio's bins differs from the number of writes that fio states.
     BinsDiffer {
         stated: u64,
         found: u64,
@@ -305,7 +306,7 @@ pub(super) enum Problem {
     NoWrites,
     /// The total of a histogram is missing or differs.
     HistogramCut,
-    /// A cumulative count falls.
+    /// A cumulative count decreases.
     CountBackward {
         count: String,
         before: String,
@@ -332,21 +333,21 @@ pub(super) enum Problem {
         mark: char,
         text: String,
     },
-    /// A difference of 32-bit counters fell below 0.
+    /// A difference of 32-bit counter readings fell below 0.
     Underflow {
         text: String,
     },
-    /// Most samples have the time of the sample before.
+    /// Most samples have the same time as the previous sample.
     Coarse {
         samples: u64,
         times: u64,
     },
-    /// Rows that may be those of fio, in one of two units.
+    /// Rows that look like those of fio, in one of two units.
     FioUnit {
         ns: String,
         us: String,
     },
-    /// Four numbers per row without fio's blanks.
+    /// Rows of four numbers without the spaces that fio writes.
     FioOrTable,
     NoVoltage {
         column: String,
@@ -369,7 +370,7 @@ impl Fault {
         )
     }
 
-    /// Locates a problem of a Parquet file's table in the file: the names of the columns are not one of its rows.
+    /// Converts the location of a problem in a Parquet file's table from the line of the text to the row of the file.
     pub(super) fn in_parquet_table(self) -> Fault {
         let location = match self.location {
             Location::Line(number) if number > 1 => Location::Row(number - 1),

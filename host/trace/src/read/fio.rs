@@ -24,7 +24,7 @@ const READ: u64 = 0;
 const WRITE: u64 = 1;
 const TRIM: u64 = 2;
 
-/// Refuses logs of fio without latencies of whole writes, whose rows look like those of other logs.
+/// Refuses logs of fio that do not contain latencies of whole writes, although their rows look as if they did.
 pub(super) fn refuse_by_name(name: &str) -> Result<(), Fault> {
     let is = |part: &str| name.contains(part) && name.ends_with(".log");
     let kind = match () {
@@ -52,7 +52,7 @@ pub(super) fn read<R: Read>(
         return Err(Problem::NotLatencies { kind }.in_file());
     }
     let has_offsets = has_offsets(lines.in_memory());
-    // An error of a row is more specific than doubt about all rows.
+    // Any error of `unit` is reported after the rows have been read, because the error of a row is more specific.
     let known = Known {
         are_latencies: kind::is_latency_name(&about.target),
         is_fio_3: has_priorities(lines.in_memory(), has_offsets),

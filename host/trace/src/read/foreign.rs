@@ -19,7 +19,7 @@ const NUMPY: &str =
 const ARROW: &str = "python3 -c 'import pandas, sys; pandas.read_feather(sys.argv[1]).to_csv(sys.stdout, index=False)' \
                      FILE";
 
-/// First bytes of a file from which only its own program extracts the table, its format, and the remedy.
+/// First bytes of a file whose table has to be extracted with another program, its format, and the remedy.
 const PROGRAMS: &[(&[u8], &str, &str)] = &[
     (
         b"PK\x03\x04",
@@ -56,7 +56,7 @@ pub(super) fn refuse_binary(head: &[u8]) -> Result<(), Fault> {
     }
 }
 
-/// Refuses text whose rows have another notation, by its first two rows.
+/// Refuses text whose first rows are in another notation.
 pub(super) fn refuse_text(head: &[u8], line: &[u8], below: &[u8]) -> Result<(), Fault> {
     let found = str::from_utf8(line)
         .ok()
@@ -116,7 +116,7 @@ fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
         .filter(|word| !word.is_empty())
 }
 
-/// An array in the notation of C, MATLAB or NumPy, or numbers separated by blanks.
+/// An array in the notation of C, MATLAB or NumPy, or numbers separated by spaces.
 fn in_one_row(line: &str, below: &str) -> Found {
     const NUMBERS_MIN: usize = 20;
     let start = line.rfind(['[', '{', '(']).map_or(0, |at| at + 1);

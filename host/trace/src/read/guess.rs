@@ -1,4 +1,4 @@
-//! Units that a file does not name, decided by magnitude.
+//! Units that a file does not name, inferred from the magnitude of the values.
 //!
 //! A unit is assumed only if no other one fits; the reason becomes a note. Otherwise, the caller has to name it.
 
@@ -7,10 +7,10 @@ use super::error::{Fault, Problem};
 
 const UNITS: [Unit; 4] = [SECOND, MILLISECOND, MICROSECOND, NANOSECOND];
 
-/// Seconds since 1970 in 2001 and in 2039.
+/// Plausible times since 1970, in s: from 2001 to 2039.
 const EPOCH_S: std::ops::Range<f64> = 1.0e9..2.2e9;
 
-/// The clock of a board counts milliseconds in 32 bits.
+/// Limit of times in ms, because boards count milliseconds in 32 bits.
 const BOARD_MS_MAX: f64 = 4_294_967_296.0;
 
 /// Numbers of one column from the beginning of a file.
@@ -22,7 +22,7 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    /// Adds the number in `text`; ignores other text, which is an error of its row.
+    /// Adds the number in `text`. Ignores any other text: the reader of the row reports it as an error.
     pub(super) fn push(&mut self, text: &[u8]) {
         let number = std::str::from_utf8(text).ok().and_then(|t| t.parse().ok());
         if let Some(number) = number.filter(|number: &f64| number.is_finite()) {
@@ -32,7 +32,7 @@ impl Numbers {
         }
     }
 
-    /// Returns the number of which half of the values are not below.
+    /// Returns the median; for an even number of values, the higher of the two middle ones.
     fn median(mut values: Vec<f64>) -> Option<f64> {
         values.sort_by(f64::total_cmp);
         values.get(values.len() / 2).copied()
@@ -80,7 +80,7 @@ pub(super) struct Guess {
     pub reason: String,
 }
 
-/// Decides the unit of latencies of writes, by their median. `what` names them in messages.
+/// Infers the unit of the latencies of writes from their median. `what` names the latencies in messages.
 pub(super) fn of_latencies(what: &str, numbers: &Numbers) -> Result<Guess, Fault> {
     let Some(median) = Numbers::median(numbers.values.clone()).filter(|&median| median > 0.0)
     else {
@@ -90,8 +90,8 @@ pub(super) fn of_latencies(what: &str, numbers: &Numbers) -> Result<Guess, Fault
         });
     };
     let fits = |unit: Unit| {
-        // Few cards need a quarter of a second for half of their writes, but a slow program may.
-        // Decimals of so long a time may be those of us.
+        // Few cards have a median of more than 0.25 s, but slow programs may. If such values have decimals, their unit
+        // may be us.
         let is_short = unit == SECOND || numbers.decimals;
         let longest_s = if is_short { 0.25 } else { 2.0 };
         numbers.may_be(unit) && (1e-5..=longest_s).contains(&(median * seconds(unit)))
@@ -106,7 +106,7 @@ pub(super) fn of_latencies(what: &str, numbers: &Numbers) -> Result<Guess, Fault
     decided(what, fits, reading)
 }
 
-/// Returns a note if the latencies are unlikely ones of writes in the unit that their column names.
+/// Returns a note if the latencies of writes are implausible in the unit that their column names.
 pub(super) fn note_of_magnitude(name: &str, unit: Unit, numbers: &Numbers) -> Option<String> {
     let median_s = Numbers::median(numbers.values.clone())? * seconds(unit);
     let is_usual = median_s <= 0.0 || (1e-5..=0.25).contains(&median_s);
@@ -120,13 +120,14 @@ pub(super) fn note_of_magnitude(name: &str, unit: Unit, numbers: &Numbers) -> Op
     })
 }
 
-/// Returns the unit of times since 1970; `None` if the times may be others.
+/// Returns the unit of times since 1970; `None` if the times may count from another start.
 pub(super) fn since_1970(name: &str, numbers: &Numbers) -> Option<Guess> {
     let first = numbers.values.first().copied()?;
     let step = numbers.median_step()?;
     let is_epoch = |unit: &Unit| {
         let step_s = step * seconds(*unit);
-        // A counter of microseconds passes the seconds of the epoch after 17 minutes, but in large steps.
+        // After 17 minutes, the readings of a microsecond counter could be seconds since 1970, but their steps are too
+        // large for seconds.
         let longest_s = if *unit == SECOND { 60.0 } else { 3600.0 };
         EPOCH_S.contains(&(first * seconds(*unit))) && step_s <= longest_s
     };
@@ -142,7 +143,7 @@ pub(super) fn since_1970(name: &str, numbers: &Numbers) -> Option<Guess> {
     })
 }
 
-/// Decides the unit of the times of samples, by the first time and the median step.
+/// Infers the unit of the times of samples from the first time and the median interval.
 pub(super) fn of_times(name: &str, numbers: &Numbers, is_ulog: bool) -> Result<Guess, Fault> {
     let what = format!("the times in column \"{name}\"");
     let first = numbers.values.first().copied().unwrap_or(0.0);
@@ -191,7 +192,7 @@ fn decided(
 ) -> Result<Guess, Fault> {
     let fitting: Vec<Unit> = UNITS.into_iter().filter(|unit| fits(*unit)).collect();
     if let [unit] = fitting[..] {
-        // The reader may have expected another one.
+        // Shows the other units as well, because the user may have expected one of them.
         let others = [MILLISECOND, MICROSECOND, SECOND];
         let others = others.into_iter().filter(|other| *other != unit);
         let other: String = others

@@ -110,13 +110,13 @@ fn median(values: &BTreeMap<u64, u64>) -> Option<u64> {
 fn interval(text: &[u8]) -> Option<Vec<(u64, u64)>> {
     /// Cookie and length before the compressed bytes.
     const FRAME_BYTES: usize = 8;
-    /// More than the counters of the largest histogram.
+    /// Maximum number of decompressed bytes: more than the counters of the largest histogram need.
     const BYTES_MAX: u64 = 64 << 20;
     let bytes = BASE64_STANDARD.decode(text).ok()?;
     let mut histogram = Vec::new();
     let inflated = ZlibDecoder::new(bytes.get(FRAME_BYTES..)?).take(BYTES_MAX);
     { inflated }.read_to_end(&mut histogram).ok()?;
-    // The decoder reserves memory for the length that the histogram states.
+    // The decoder reserves as much memory as the histogram states, so check this length first.
     let stated = u32::from_be_bytes(*histogram.get(4..)?.first_chunk()?);
     if stated as usize > histogram.len() {
         return None;

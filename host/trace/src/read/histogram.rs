@@ -13,7 +13,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::Read;
 
-/// Returns true if a text begins as fio's JSON does. fio may print lines of text before it.
+/// Returns true if a text contains the beginning of fio's JSON. fio may print lines of text before it.
 pub(super) fn is_fio_json(head: &[u8]) -> bool {
     let text = String::from_utf8_lossy(head.get(..16 << 10).unwrap_or(head));
     text.contains("\"fio version\"") && text.contains('{')
@@ -175,7 +175,7 @@ fn time(scale: Scale, column: &str, text: &[u8], line: &Line<'_>) -> Result<u64,
     ns.map_err(|bad| field(column, text, line).fault(bad))
 }
 
-/// Adds writes to a bin; their total stays in range.
+/// Adds writes to a bin. Refuses numbers so large that sums could overflow.
 pub(super) fn add(bins: &mut BTreeMap<u64, u64>, latency_ns: u64, count: u64) -> Result<(), Fault> {
     if latency_ns > NUMBER_MAX || count > NUMBER_MAX / 1_000_000 {
         return Err(Problem::TotalTooLarge.in_file());

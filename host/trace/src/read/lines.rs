@@ -45,8 +45,9 @@ pub(super) struct Line<'a> {
 }
 
 impl Line<'_> {
-    /// Returns true if the file may end within this row: no line end follows, and the row has too few fields or
-    /// its last number may be cut. Short files without a last line end are often typed by hand.
+    /// Returns true if the file may end within this row: no line end follows, and the row has too few fields or its
+    /// last number may be truncated. Short files are often typed by hand without a final line end, so in these, only
+    /// the number of fields counts.
     pub(super) fn is_cut(&self, separator: u8, expected: usize) -> bool {
         const TYPED_LINES_MAX: u64 = 11;
         let has_few = || cells(self.text, separator).count() < expected;
@@ -148,7 +149,7 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// Returns true if the last row has no line end, so that its last number may be cut.
+    /// Returns true if the last row has no line end, so that its last number may be truncated.
     pub(super) fn end_open(&self) -> bool {
         self.ends_open
     }

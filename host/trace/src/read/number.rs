@@ -99,7 +99,7 @@ impl Field<'_> {
     }
 }
 
-/// Parses an integer of at most [`NUMBER_MAX`], with optional blanks around it.
+/// Parses an integer of at most [`NUMBER_MAX`], with optional spaces around it.
 pub(super) fn whole(text: &[u8]) -> Result<u64, Bad> {
     let text = text.trim_ascii();
     let digits = text.strip_prefix(b"-").unwrap_or(text);

@@ -1,25 +1,25 @@
-//! Numbers as people and spreadsheets write them: decimal commas, and separators of thousands.
+//! Numbers as people and spreadsheets write them: with decimal commas and thousands separators.
 
 use super::error::shown;
 use std::borrow::Cow;
 
-/// Meaning of a single point or comma in the numbers of a column.
+/// Meaning of a point or comma that occurs once in a number, for all numbers of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Numerals {
-    /// It separates decimals.
+    /// The point or comma is the decimal mark.
     Decimal,
-    /// This one separates thousands.
+    /// This character separates thousands.
     Grouped(u8),
 }
 
-/// Characters that separate thousands and nothing else: apostrophes, underscores and blanks.
+/// Characters that only ever separate thousands: apostrophes, underscores and spaces.
 const GROUP_MARKS: &[&str] = &[
     "'", "_", " ", "\u{2019}", "\u{a0}", "\u{202f}", "\u{2009}", "\u{fffd}",
 ];
 
 impl Numerals {
-    /// Returns a number with a decimal point and no separators of thousands; `None` if its separators contradict
-    /// their meaning in this column.
+    /// Returns a number with a decimal point and no thousands separators; `None` if its separators contradict their
+    /// meaning in this column.
     pub(super) fn plain(self, text: &[u8]) -> Option<Cow<'_, [u8]>> {
         let text = text.trim_ascii();
         let text = text.strip_prefix(b"+").unwrap_or(text);
@@ -34,7 +34,7 @@ impl Numerals {
         let points = text.iter().filter(|byte| **byte == b'.').count();
         let plain = match (self, points, commas) {
             (_, 1.., 1..) => {
-                // The last of the two separates decimals.
+                // The last mark is the decimal mark.
                 let decimal = text.iter().rposition(|byte| matches!(byte, b'.' | b','))?;
                 let whole = without(
                     &text[..decimal],
@@ -55,11 +55,11 @@ impl Numerals {
 }
 
 fn is_mark(byte: u8) -> bool {
-    // Marks beyond ASCII begin with such a byte.
+    // Marks outside ASCII begin with a byte that is not ASCII.
     matches!(byte, b',' | b'.' | b'\'' | b'_' | b' ') || !byte.is_ascii()
 }
 
-/// Removes marks that separate nothing but thousands.
+/// Removes the marks that only ever separate thousands.
 fn without_marks(text: &[u8]) -> Option<Vec<u8>> {
     let text = String::from_utf8_lossy(text);
     let Some(mark) = GROUP_MARKS.iter().find(|mark| text.contains(**mark)) else {
@@ -73,7 +73,7 @@ fn without_marks(text: &[u8]) -> Option<Vec<u8>> {
     are_groups(&groups).then(|| [&groups.concat(), decimals.as_bytes()].concat())
 }
 
-/// Removes a separator of thousands.
+/// Removes a thousands separator.
 fn without(text: &[u8], mark: u8) -> Option<Vec<u8>> {
     let groups: Vec<&[u8]> = text.split(|byte| *byte == mark).collect();
     are_groups(&groups).then(|| groups.concat())
@@ -103,7 +103,7 @@ pub(super) struct Points {
     has_decimals: bool,
     /// A number with a single mark before its last three digits, and its line.
     grouped: Option<(u8, String, u64)>,
-    /// A number with several of these marks.
+    /// Mark that occurs several times in one number.
     certain: Option<u8>,
 }
 
@@ -131,7 +131,7 @@ impl Points {
         }
     }
 
-    /// Returns the meaning of the points and commas, and a note if it is in doubt.
+    /// Returns the meaning of the points and commas, and a note if this meaning is uncertain.
     pub(super) fn decide(&self) -> (Numerals, Option<String>) {
         if self.has_decimals {
             return (Numerals::Decimal, None);
@@ -158,8 +158,8 @@ impl Points {
         }
     }
 
-    /// Returns a number whose mark was read as a decimal one but separates thousands, by the numbers examined; with
-    /// the mark and the line.
+    /// Returns a number whose mark was read as a decimal mark, although the numbers examined show that it separates
+    /// thousands; with the mark and the line.
     pub(super) fn misread(self) -> Option<(u8, String, u64)> {
         let (numerals, _) = self.decide();
         self.grouped.filter(|_| numerals != Numerals::Decimal)

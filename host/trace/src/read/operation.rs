@@ -53,7 +53,7 @@ const OTHERS: &[&str] = &[
     "fallocate",
 ];
 
-/// An operation that a name states.
+/// Operation that a name stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Named {
     Data(OperationKind),

@@ -1,4 +1,4 @@
-//! Times that fall too often for a clock: latencies under the name of a time, or rows out of order.
+//! Times that decrease too often for a clock: latencies under the name of a time, or rows out of order.
 
 use super::columns::pointed;
 use super::error::{Fault, Problem};
@@ -12,16 +12,16 @@ pub(super) struct Clock<'a> {
     pub separator: u8,
     /// Number of rows above the first time.
     pub rows_above: usize,
-    /// False if the table names its latencies, so that this column is none.
+    /// False if this column cannot contain the latencies of the table, because they are known to be elsewhere.
     pub may_be_latency: bool,
 }
 
-/// Smallest number of rows that decide.
+/// Minimum number of rows for a decision.
 const ROWS_MIN: usize = 8;
-/// A clock that wraps, or several joined runs, falls in fewer rows than one in this number.
+/// One decrease in this number of rows is too many for a clock that wraps, or for several joined runs.
 const ROWS_PER_FALL: usize = 10;
 
-/// Refuses times that fall in many of the given rows.
+/// Refuses times that decrease in many of the given rows, and times in days.
 pub(super) fn refuse<'a>(
     clock: &Clock<'_>,
     texts: impl Iterator<Item = &'a [u8]>,
@@ -45,9 +45,9 @@ pub(super) fn refuse<'a>(
     .in_file())
 }
 
-/// Returns true for dates as spreadsheets count them: days since 1900 with a fraction.
+/// Returns true for times in days, as spreadsheets and MATLAB count them.
 fn are_days(times: &[f64]) -> bool {
-    // From 1990 to 2091, counted from 1900 or, by MATLAB, from the year 0.
+    // From 1990 to 2091, counted from 1900 or, in MATLAB, from the year 0.
     let is_day = |time: &f64| {
         let is_known = (32_874.0..70_000.0).contains(time) || (726_834.0..764_000.0).contains(time);
         is_known && time.fract() != 0.0

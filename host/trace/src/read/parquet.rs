@@ -173,7 +173,7 @@ fn check_columns(file: &FileMetaData) -> Result<[usize; COLUMN_COUNT], Fault> {
     Err(Problem::ParquetColumns { found, is_trace }.in_file())
 }
 
-/// Returns the ns in a unit of the starts and of the ends.
+/// Returns the lengths of the units of the starts and of the ends, in ns.
 fn factors(file: &FileMetaData, indices: [usize; COLUMN_COUNT]) -> Result<[i64; 2], Fault> {
     let [.., start, end] = indices;
     let factor = |index: usize| {
@@ -203,7 +203,7 @@ pub(super) fn check_rows(metadata: &ParquetMetaData, length_bytes: u64) -> Resul
     }
 }
 
-/// The columns of a row group, decoded in parallel.
+/// The columns of a row group, decoded together in batches of rows.
 struct Group {
     rows: usize,
     operation: Column<Int32Type>,

@@ -62,7 +62,7 @@ pub(super) fn check_chunk(column: &ColumnChunkMetaData, length_bytes: u64) -> Re
 /// A file whose page headers are validated as they are read.
 struct CheckedHeaders<C> {
     file: Arc<C>,
-    /// The decoder reserves memory for the length in a header; this is the limit.
+    /// Limit on the length in a header, because the decoder reserves this much memory.
     page_bytes_max: u64,
 }
 
@@ -132,7 +132,7 @@ impl CheckedPages {
             pages: Box::new(pages),
             column: column.column_descr_ptr(),
             value_bytes: match column.column_type() {
-                // A text has a length of four bytes.
+                // A text begins with its length, in four bytes.
                 Physical::INT32 | Physical::FLOAT | Physical::BYTE_ARRAY => 4,
                 _ => 8,
             },

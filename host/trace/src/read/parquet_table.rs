@@ -1,7 +1,7 @@
-//! A Parquet file with other columns than those of a trace, as the text of a CSV table.
+//! Presents a Parquet file whose columns are not those of a trace as the text of a CSV table.
 //!
-//! The readers of tables then find out what its columns mean. Columns of lists, decimals and other types that are
-//! neither numbers, times nor texts are left out.
+//! The readers of tables then determine the meaning of its columns. Columns of lists, decimals and other types that are
+//! neither numbers, times nor texts are omitted.
 
 use super::error::{Fault, Problem};
 use super::parquet::{check_rows, decoded, footer};
@@ -66,7 +66,7 @@ impl<C: ChunkReader + 'static> Table<C> {
         }))
     }
 
-    /// Returns a note on columns that the table leaves out.
+    /// Returns a note on columns that the table omits.
     pub(super) fn note(&self) -> Option<String> {
         let columns = self
             .metadata
@@ -88,7 +88,7 @@ impl<C: ChunkReader + 'static> Table<C> {
         })
     }
 
-    /// Returns the error that ended the text before its end.
+    /// Returns the error that ended the text early.
     pub(super) fn into_fault(self) -> Option<Fault> {
         self.fault
     }
@@ -200,7 +200,7 @@ fn is_plain(file: &FileMetaData, index: usize) -> bool {
         }
 }
 
-/// Returns the name of a column, with the unit of its type unless the name has it already.
+/// Returns the name of a column, followed by the unit of its type unless the name already states this unit.
 fn name(file: &FileMetaData, index: usize) -> String {
     let column = file.schema_descr().column(index);
     let mut text = Vec::new();
@@ -212,7 +212,7 @@ fn name(file: &FileMetaData, index: usize) -> String {
     }
 }
 
-/// Decodes the cells of a column, and shows them one after the other.
+/// Decodes the cells of a column, and appends them to a text one at a time.
 trait Cells {
     fn decode(&mut self, rows: usize) -> Result<(), Fault>;
     fn show_next(&mut self, text: &mut Vec<u8>);
@@ -273,7 +273,7 @@ fn shown<T: std::fmt::Display>(value: &T, text: &mut Vec<u8>) {
     write!(text, "{value}").unwrap_or_default();
 }
 
-/// Appends a text in which no separator, quote or line end is left.
+/// Appends a text, with spaces in place of separators, quotes and control characters.
 fn show_text(value: &[u8], text: &mut Vec<u8>) {
     let is_safe = |byte: &u8| !byte.is_ascii_control() && !b",;\"\t".contains(byte);
     text.extend(

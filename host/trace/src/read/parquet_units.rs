@@ -9,7 +9,7 @@ use base64::prelude::BASE64_STANDARD;
 use parquet::basic::{LogicalType, TimeUnit};
 use parquet::file::metadata::FileMetaData;
 
-/// Returns the unit of a column; `None` if its type is no time and no plain number.
+/// Returns the unit of a column; `None` if its type is neither a time nor a plain number.
 pub(super) fn unit_of(file: &FileMetaData, index: usize) -> Option<Unit> {
     match file.schema_descr().column(index).logical_type_ref() {
         None | Some(LogicalType::Integer(_) | LogicalType::Timestamp(_)) => {
@@ -19,7 +19,7 @@ pub(super) fn unit_of(file: &FileMetaData, index: usize) -> Option<Unit> {
     }
 }
 
-/// Returns the unit of a column whose type is a time or a duration.
+/// Returns the unit of a column whose type is a time or a duration; `None` for any other type.
 pub(super) fn time_unit_of(file: &FileMetaData, index: usize) -> Option<Unit> {
     let column = file.schema_descr().column(index);
     let unit = match column.logical_type_ref() {
@@ -102,7 +102,7 @@ impl Buffer<'_> {
         Some(usize::from(u16::from_le_bytes(*bytes)))
     }
 
-    /// Returns the position to which the offset at a position leads.
+    /// Returns the position that the offset stored at a position refers to.
     fn follow(&self, at: usize) -> Option<usize> {
         at.checked_add(self.u32(at)?)
     }

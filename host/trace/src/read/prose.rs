@@ -1,5 +1,5 @@
-//! Text in which latencies stand among words, or in the notation of another format: refused with a command that
-//! takes them out.
+//! Text with latencies among words, or in the notation of another format. It is refused with a command that extracts
+//! the latencies.
 
 use super::columns::{is_number, unit_named};
 use super::error::{Fault, Problem, shown};
@@ -7,7 +7,7 @@ use super::remedy::ANALYZE;
 use super::role::role;
 use serde_json::Value;
 
-/// Refuses text whose rows show how to take out the latencies.
+/// Refuses text from whose rows a command can extract the latencies.
 pub(super) fn refuse(head: &[u8], line: &[u8], below: &[u8]) -> Result<(), Fault> {
     let (Ok(line), Ok(below)) = (str::from_utf8(line), str::from_utf8(below)) else {
         return Ok(());
@@ -101,7 +101,7 @@ fn json(line: &str) -> Found {
     })
 }
 
-/// Returns the program of jq for a table in one JSON object, which may be too long for the text in memory.
+/// Returns the jq program for a table in one JSON object, which may be too long for the text in memory.
 fn columns_of_json(line: &str) -> Option<String> {
     const SEARCHED_CHARS: usize = 4096;
     let characters = line.chars().filter(|c| !c.is_whitespace());
@@ -224,7 +224,7 @@ fn shape_of_latency(line: &str) -> Option<String> {
         let unit = pair[1].trim_matches(|c: char| !c.is_alphanumeric());
         is_number(pair[0].as_bytes()) && unit_named(unit).is_some()
     };
-    // Of several times, only the reader knows which one is the latency.
+    // If there are several times, only the user knows which one is the latency.
     if words.windows(2).filter(is_time).count() != 1 {
         return None;
     }
@@ -236,7 +236,7 @@ fn shape_of_latency(line: &str) -> Option<String> {
 /// The number with a unit in the expression of [`shape`].
 const GROUP: &str = "([0-9.]+ [a-zA-Z]+)";
 
-/// Returns a regular expression for rows with the same words and other numbers; its group is the number with a unit.
+/// Returns a regular expression for rows with the same words but other numbers; its group is the number with a unit.
 fn shape(line: &str) -> String {
     let mut words: Vec<&str> = line.split(' ').collect();
     let mut pattern = Vec::new();
@@ -255,7 +255,7 @@ fn shape(line: &str) -> String {
     pattern.join(" ")
 }
 
-/// Escapes a word for a regular expression in which any number may stand for its numbers.
+/// Escapes a word for a regular expression. In place of each of its numbers, the expression accepts any number.
 fn escaped(word: &str) -> String {
     let mut pattern = String::new();
     for letter in word.chars() {
@@ -267,7 +267,8 @@ fn escaped(word: &str) -> String {
             _ if letter.is_alphanumeric() || " _=:,;%#@!<>\"-".contains(letter) => {
                 pattern.push(letter)
             }
-            // The expression is between such quotes, and is shown in a terminal.
+            // A quote would end the shell's quotes around the expression, and control characters could control the
+            // terminal that shows it.
             '\'' => pattern.push('.'),
             _ if letter.is_control() => pattern.push('.'),
             _ => pattern.extend(['\\', letter]),

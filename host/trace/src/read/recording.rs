@@ -20,7 +20,7 @@ use crate::trace::{About, Trace};
 use cardiograph_workload::{Operation, OperationKind};
 use std::io::Read;
 
-/// Rows from which a unit is decided.
+/// Maximum number of rows from which a unit is inferred.
 pub(super) const SAMPLE_ROWS: usize = 4096;
 
 /// The first line of a recording.
@@ -80,7 +80,7 @@ impl Header {
         let unit_below = below.and_then(|text| unit_in(text));
         let is_column = |cell: &[u8]| !cell.trim_ascii().is_empty() && !cell.contains(&b'=');
         let columns = texts().take_while(|cell| is_column(cell)).count();
-        // Rows of the recorder have no field for the column of its notes.
+        // The recorder's rows have no field for the column `note`.
         let last = texts().nth(columns.saturating_sub(1));
         let notes = usize::from(columns > 1 && last == Some(b"note"));
         Ok(Some(Header {
@@ -136,7 +136,7 @@ impl Header {
         rows.skip(above).take(SAMPLE_ROWS)
     }
 
-    /// Refuses times that fall in many rows.
+    /// Refuses times that decrease in many rows.
     fn refuse_disorder(&self, head: &[u8], options: &ReadOptions) -> Result<(), Fault> {
         let clock = Clock {
             name: &self.name,
@@ -148,7 +148,7 @@ impl Header {
         order::refuse(&clock, self.sample(head).map(|row| self.text(row)))
     }
 
-    /// Returns the meaning of points and commas in the times, and a note if it is in doubt.
+    /// Returns the meaning of points and commas in the times, and a note if this meaning is uncertain.
     fn numerals(&self, head: &[u8]) -> (Numerals, Option<String>) {
         let mut points = Points::default();
         for row in self.sample(head) {
@@ -165,7 +165,7 @@ impl Header {
         (self.columns..=self.fields).contains(&found) && is_time
     }
 
-    /// Returns a note on a column whose few texts may tell apart sensors.
+    /// Returns a note on a column of few different texts, which may distinguish several sensors.
     fn note_on_texts(&self, head: &[u8]) -> Option<String> {
         let columns = self
             .names
@@ -358,17 +358,17 @@ pub(super) fn read<R: Read>(
     })
 }
 
-/// Steps that are suspicious in a recording.
+/// Intervals that are suspicious in a recording.
 #[derive(Default)]
 struct Jumps {
-    /// Number of samples with the time of the sample before.
+    /// Number of samples with the same time as the previous sample.
     equal: u64,
-    /// Line of the first step of about an hour.
+    /// Line of the first interval of about an hour.
     of_an_hour: Option<u64>,
 }
 
 impl Jumps {
-    /// Returns a note about samples with the time of the sample before.
+    /// Returns a note about samples with the same time as the previous sample.
     fn note_of_equal(&self) -> Option<String> {
         (self.equal > 0).then(|| {
             format!(
@@ -388,7 +388,7 @@ impl Jumps {
         }
     }
 
-    /// Returns a note if a step may be the beginning of daylight saving time.
+    /// Returns a note if daylight saving time may have begun within an interval.
     fn note(&self) -> Option<String> {
         self.of_an_hour.map(|line| {
             format!(
@@ -405,7 +405,7 @@ fn is_ulog_column(cell: &[u8]) -> bool {
     name == b"timestamp_sample" || name.ends_with(b"[0]")
 }
 
-/// Returns the complete lines in the beginning of a file that are not blank.
+/// Returns the complete lines at the beginning of a file, without blank lines.
 pub(super) fn rows_in(head: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
     let whole = head
         .iter()

@@ -1,4 +1,4 @@
-//! Commands that turn a file into one that is read.
+//! Commands that convert a file to a supported format.
 
 use super::error::Problem;
 use crate::shell::quoted;
@@ -39,7 +39,7 @@ fn printable(message: &str) -> String {
 
 pub(super) const ANALYZE: &str = "cardiograph analyze -";
 
-/// Returns the problem of a time below 0: a counter of 32 bits with a sign, or a clock that began below 0.
+/// Returns the problem of a time below 0: a signed 32-bit counter, or a clock that started below 0.
 pub(super) fn of_negative(
     column: String,
     text: String,

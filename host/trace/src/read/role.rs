@@ -1,4 +1,4 @@
-//! Meaning of a column in a table of writes, by the words of its name.
+//! Meaning of a column in a table of writes, according to the words in its name.
 
 use super::columns::{Unit, is_foreign_unit, is_number, unit_named, unquoted};
 use super::error::shown;
@@ -32,7 +32,7 @@ const LATENCY_NAMES: &[&[&str]] = &[
     &["time", "taken"],
 ];
 
-/// Words for statistics: a column that has one of them is not the latency of single writes.
+/// Words for statistics: a column with one of them does not contain latencies of individual writes.
 const STATISTIC_WORDS: &[&str] = &[
     "min", "max", "avg", "average", "mean", "median", "p50", "p90", "p95", "p99", "std", "stdev",
     "stddev", "worst", "peak", "jitter", "rolling", "moving", "smoothed", "filtered", "ewma",
@@ -93,10 +93,10 @@ const COUNT_WORDS: &[&str] = &[
     "haeufigkeit",
 ];
 
-/// Words for a number of writes of one latency, or for the number of a row.
+/// Words for the number of writes with the same latency, or for the number of a row.
 const NUMBER_WORDS: &[&str] = &["n", "num", "number", "nr", "samples", "writes", "events"];
 
-/// Words next to a latency that do not turn it into the duration of something else than a write.
+/// Words next to a latency after which it is still the latency of a write.
 const LATENCY_FILLERS: &[&str] = &[
     "write",
     "writes",
@@ -142,7 +142,7 @@ const DIRECTION_WORDS: &[&str] = &[
     "rwbs",
 ];
 
-/// Names of flags that tell writes from reads.
+/// Names of flags that distinguish writes from reads.
 const DIRECTION_NAMES: &[&[&str]] = &[&["r", "w"], &["is", "write"], &["is", "read"]];
 
 /// Meaning of a column in a table of writes.
@@ -156,8 +156,9 @@ pub(super) enum Role {
         unit: &'static str,
         factor: u64,
     },
-    /// A number of writes of the same latency; the name may mean the number of the row instead, or something else.
+    /// Number of writes with the same latency.
     Count,
+    /// Number of the row, or as [`Role::Count`], or something else.
     Number,
     /// Kind of the operation, such as a write or a read.
     Direction,
@@ -180,7 +181,7 @@ pub(super) fn is_of_reads(cell: &[u8]) -> bool {
     has(&["read", "reads", "rd"]) && !has(&["write", "writes", "wr"])
 }
 
-/// Returns true for the name of a duration that may be that of something else than a write.
+/// Returns true for the name of a duration that may not be that of a write.
 pub(super) fn is_doubtful(cell: &[u8]) -> bool {
     let words = words_of(cell);
     let is_known = |word: &&str| {
@@ -203,7 +204,7 @@ pub(super) fn is_of_any_event(cell: &[u8]) -> bool {
         .all(|word| WORDS.contains(&word.as_str()) || unit_named(word).is_some())
 }
 
-/// Returns true for the name of a column that has a duration or a rate of writes, but is not named as a latency.
+/// Returns true for the name of a column that has durations or rates of writes, but is not named as a latency.
 pub(super) fn is_about_writes(cell: &[u8]) -> bool {
     const WORDS: &[&str] = &[
         "dt",
@@ -223,7 +224,7 @@ pub(super) fn is_about_writes(cell: &[u8]) -> bool {
         || words.last().is_some_and(|word| unit_named(word).is_some())
 }
 
-/// Returns true for the name of an operation whose durations may be in the column.
+/// Returns true for a name with a word such as `write` or `writing`, whose column may contain durations of writes.
 pub(super) fn may_be_writes(cell: &[u8]) -> bool {
     words_of(cell).iter().any(|word| word.starts_with("writ"))
 }
@@ -245,7 +246,7 @@ pub(super) fn is_rate(cell: &[u8]) -> bool {
     words.iter().any(|word| WORDS.contains(&word.as_str())) || words.windows(2).any(is_per_second)
 }
 
-/// Returns true for the name of a number that only counts rows or blocks.
+/// Returns true for the name of a column that only contains numbers of rows, blocks or files.
 pub(super) fn is_counter(cell: &[u8]) -> bool {
     const WORDS: &[&str] = &[
         "i",
@@ -287,7 +288,7 @@ pub(super) fn is_of_percentiles(cell: &[u8]) -> bool {
     words_of(cell).iter().any(is_known)
 }
 
-/// Returns two texts of a column with few texts that recur; `None` for any other column.
+/// Returns two texts of a column in which few different texts recur; `None` for any other column.
 pub(super) fn recurring<'a>(
     name: &[u8],
     texts: impl Iterator<Item = &'a [u8]>,
@@ -310,7 +311,7 @@ pub(super) fn recurring<'a>(
     recur.then(|| (shown(different[0]), shown(different[1])))
 }
 
-/// Returns true for the name of a column whose numbers may tell apart operations or devices.
+/// Returns true for the name of a column whose numbers may distinguish operations or devices.
 fn may_tell_apart(cell: &[u8]) -> bool {
     const WORDS: &[&str] = &[
         "event", "device", "card", "channel", "sensor", "status", "state", "flag", "read", "write",
@@ -330,7 +331,7 @@ pub(super) fn has_foreign_unit(cell: &[u8]) -> bool {
     words.iter().any(|word| is_foreign_unit(word)) || words.windows(2).any(is_multiple)
 }
 
-/// Returns the meaning of a column by its name, and the unit of time in the name.
+/// Returns the meaning of a column according to its name, and the unit of time in the name.
 pub(super) fn role(cell: &[u8]) -> (Role, Option<Unit>) {
     let words = words_of(cell);
     let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -381,7 +382,7 @@ pub(super) fn is_about_bytes(cell: &[u8]) -> bool {
     })
 }
 
-/// Returns the meaning of a name that consists of words for a length and its unit.
+/// Returns [`Role::Bytes`] for a name that consists of words for a length and its unit.
 fn bytes(words: &[&str]) -> Option<Role> {
     let unit = words.last().and_then(|word| byte_unit(word));
     let rest = &words[..words.len() - usize::from(unit.is_some())];
@@ -421,7 +422,8 @@ fn decoded(name: &[u8]) -> String {
     }
 }
 
-/// Removes the unit at the end of a name. A name with a factor, such as `x100 us`, has no unit that is known.
+/// Removes the unit at the end of a name. Returns `None` for a name with a factor, such as `x100 us`, because such
+/// units are not supported.
 fn take_unit(words: &mut Vec<&str>) -> Option<Unit> {
     let joined = match words.as_slice() {
         [.., first, second] => unit_named(&format!("{first}{second}")),
@@ -432,7 +434,7 @@ fn take_unit(words: &mut Vec<&str>) -> Option<Unit> {
     (!words.last().is_some_and(|word| is_factor(word))).then_some(unit)
 }
 
-/// Returns true if all words are statistics of writes, such as `max` in `max_us`.
+/// Returns true if the words name a statistic of writes, such as `max` in `max_us`.
 fn is_statistic(words: &[&str]) -> bool {
     let is_known = |word: &&str| STATISTIC_WORDS.contains(word) || LATENCY_FILLERS.contains(word);
     words.iter().any(|word| STATISTIC_WORDS.contains(word)) && words.iter().all(is_known)

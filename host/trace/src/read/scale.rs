@@ -1,4 +1,4 @@
-//! The ways in which the texts of a column state a time.
+//! Representations of times in the texts of a column.
 
 use super::calendar;
 use super::columns::{Unit, is_number, unit_named};
@@ -11,7 +11,7 @@ use super::wrap::Unwrapped;
 pub(super) enum Scale {
     /// Numbers in this unit, with decimal points or commas.
     Unit(Unit),
-    /// Numbers in this unit, whose thousands this character separates.
+    /// Numbers in this unit, with this character as thousands separator.
     Grouped(Unit, u8),
     /// Every number is followed by its unit: `850us`, `1.2 s`.
     InTexts,
@@ -20,7 +20,7 @@ pub(super) enum Scale {
 }
 
 impl Scale {
-    /// Returns the scale of a text that states its own; `None` for a plain number and for anything else.
+    /// Returns the scale that a text itself states; `None` for a plain number and for any other text.
     pub(super) fn of(text: &[u8]) -> Option<Scale> {
         if with_unit(text).is_some() {
             Some(Scale::InTexts)
@@ -31,7 +31,7 @@ impl Scale {
         }
     }
 
-    /// Parses a text.
+    /// Parses a text; returns ns.
     pub(super) fn ns(self, text: &[u8]) -> Result<u64, Bad> {
         let number = |numerals: Numerals, text, unit: Unit| {
             let plain = numerals.plain(text).ok_or(Bad::NotANumber)?;
@@ -48,7 +48,7 @@ impl Scale {
         }
     }
 
-    /// Returns the clock that the times of this scale come from.
+    /// Returns the correction for wraps of a clock whose times have this scale.
     pub(super) fn clock(self) -> Unwrapped {
         match self {
             Scale::Unit(unit) | Scale::Grouped(unit, _) => Unwrapped::counter(unit),

@@ -25,7 +25,7 @@ const TIME_NS_MAX: f64 = 9.223_372_036_854_775e18;
 pub struct Scope {
     /// Number of samples, at least two.
     pub samples: u64,
-    /// Longest step between two samples in ns.
+    /// Longest interval between two samples in ns.
     pub step_ns_max: f64,
     /// Remarks that readers of the figures need to know.
     pub notes: Vec<String>,

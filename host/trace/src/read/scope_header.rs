@@ -1,7 +1,7 @@
 //! Identification of the time and voltage columns of a scope's CSV, and of their units.
 //!
-//! Above the rows there may be a line of names, or a line of names and one of units, or neither; above these
-//! names, the scope may describe itself.
+//! Above the rows there may be a line of names, or a line of names and a line of units, or neither. Above these lines,
+//! the scope may describe itself.
 
 use super::columns::{SECOND, Unit, cells, pointed, time_column, unit_named, unquoted};
 use super::error::{Fault, Problem, shown};
@@ -141,7 +141,7 @@ fn named(separator: u8, names: &[String], units: &[String]) -> Option<Columns> {
     let others = || (0..names.len()).filter(|&column| column != time);
     let voltages = match (is_channel(0), is_channel(1)) {
         (Some(v1), Some(v2)) => [v1, v2],
-        // If there are exactly two columns besides the time, their order decides.
+        // If there are exactly two columns besides the time, the first is V1.
         _ if others().count() == 2 => {
             let mut pair = others().map(|i| Some((i, volts_in(&names[i])?)));
             [pair.next()??, pair.next()??]

@@ -1,4 +1,4 @@
-//! Output of tools that print statistics only: no figure of a stall can be computed from them.
+//! Output of tools that print statistics only. No figures of stalls can be computed from them.
 
 use super::error::{Fault, Problem};
 
@@ -8,7 +8,7 @@ const FIO: &str = "add --write_lat_log=NAME to fio and pass NAME_lat.1.log";
 const SKETCH: &str =
     "print one row of time_us,latency_us for each write, with micros() before and after it";
 
-/// Words that all occur in the output of a tool, its name, and what gives one row per write.
+/// Words that all occur in the output of a tool, its name, and a way to get one row per write.
 const TOOLS: &[(&[&str], &str, &str)] = &[
     (&["records in", "records out", "copied"], "dd", BENCH),
     (&["avg-cpu:"], "iostat", BENCH),
@@ -41,7 +41,7 @@ pub(super) fn of_fio_json() -> Fault {
     Problem::Summary { tool, remedy }.in_file()
 }
 
-/// Returns true for the numbers that `ioping -B` prints: one line of 8 to 20.
+/// Returns true for the numbers that `ioping -B` prints: a single line of 8 to 20 numbers.
 pub(super) fn is_ioping_batch(line: &[u8], below: &[u8]) -> bool {
     let count = line
         .split(|byte| *byte == b' ')

@@ -6,9 +6,9 @@
 //! end for every file
 //! ```
 //!
-//! A row holds values written minutes apart: all rows of file 0 come first in time, then all of file 1. The
-//! times are 32-bit microseconds that wrap after 71.6 min. Some copies have underscores or commas in place of
-//! blanks, so all three separate words here.
+//! A row holds values written minutes apart: all rows of file 0 come first in time, then all of file 1. The times are
+//! 32-bit microseconds that wrap after 71.6 min. Some copies have underscores or commas in place of spaces, so all
+//! three separate words here.
 
 use super::error::{Fault, Problem};
 use super::lines::{Line, Lines};
@@ -228,7 +228,7 @@ impl Clock {
     }
 }
 
-/// Words between blanks, underscores and commas.
+/// Returns the words between spaces, underscores and commas.
 fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(|byte| b" \t_,".contains(byte))
         .filter(|word| !word.is_empty())

@@ -29,7 +29,8 @@ pub(super) fn is_sound(bytes: &[u8]) -> bool {
 
 /// Returns the decompressed length from the header of a page: its second field, after the kind of page.
 pub(super) fn page_bytes(header: &[u8]) -> Option<u64> {
-    /// Heads of the first two fields: each is one after the last one, and an integer of 32 bits.
+    /// First byte of the first two fields: the field number is that of the previous field plus 1, the type is a 32-bit
+    /// integer.
     const NEXT_I32: u8 = 0x15;
     let mut walk = Walk {
         rest: header,
@@ -42,7 +43,7 @@ pub(super) fn page_bytes(header: &[u8]) -> Option<u64> {
         }
         number = walk.varint()?;
     }
-    // Even numbers are the positive ones.
+    // Thrift encodes a non-negative number n as 2n.
     (number % 2 == 0).then_some(number / 2)
 }
 

@@ -201,7 +201,8 @@ fn position(fields: &str) -> Option<usize> {
     None
 }
 
-/// Returns the bytes of a basic type or an array of them. PX4 writes the timestamp before nested types.
+/// Returns the size in bytes of a basic type or an array of one; `None` for nested types. PX4 writes the timestamp
+/// before any field of a nested type.
 fn size(kind: &str) -> Option<usize> {
     let (kind, count) = match kind.split_once('[') {
         Some((kind, count)) => (kind, count.strip_suffix(']')?.parse().ok()?),
@@ -230,7 +231,7 @@ fn chosen<'a>(
 ) -> Result<(u16, &'a Topic), Fault> {
     let found = match &options.time_column {
         Some(wanted) => topics.iter().find(|(_, topic)| topic.name == *wanted),
-        // Of several topics with as many samples, the first subscription.
+        // Among topics with the same number of samples, take the first subscription.
         None => topics
             .iter()
             .max_by_key(|(id, topic)| (topic.samples, std::cmp::Reverse(**id))),

@@ -1,4 +1,4 @@
-//! Tables whose columns have names that are not understood.
+//! Tables whose columns have unknown names.
 
 use super::columns::{Top, cells, is_number, pointed, unquoted};
 use super::error::{Problem, shown};
@@ -9,11 +9,11 @@ use super::role::{
 };
 use crate::shell::quoted;
 
-/// Number of columns that a message names.
+/// Maximum number of columns that a message names.
 const COLUMNS_MAX: usize = 8;
 
 struct Column {
-    /// The name for an option, quoted for a shell; the number if the column has no name.
+    /// Value for an option: the name, quoted for a shell, or the number if the column has no name.
     name: String,
     first: String,
     is_number: bool,
@@ -69,7 +69,7 @@ pub(super) fn table(head: &[u8]) -> Option<Problem> {
             .filter(|(column, _)| column.is_number)
     };
     let named_rate = names.iter().find(|name| is_rate(name));
-    // Of several columns, only the reader knows which has the latencies.
+    // If there are several such columns, only the user knows which one contains the latencies.
     let may_be_latency =
         |column: &Column, name: &[u8]| !column.rises && !is_rate(name) && !is_of_reads(name);
     let only = |is: &dyn Fn(&[u8]) -> bool| {
@@ -77,7 +77,7 @@ pub(super) fn table(head: &[u8]) -> Option<Problem> {
         found.next().filter(|_| found.next().is_none())
     };
     let latency = only(&|name| is_about_writes(name) || may_be_writes(name)).or(only(&|_| true));
-    // Next to a latency, a counter of rows or blocks is no time.
+    // Next to a latency, a column that numbers rows or blocks is not the time.
     let time =
         numeric().find(|(column, name)| column.rises && !(latency.is_some() && is_counter(name)));
     let (time, latency) = (
@@ -104,7 +104,7 @@ pub(super) fn table(head: &[u8]) -> Option<Problem> {
     })
 }
 
-/// Returns the problem of a histogram whose column of latencies has another name.
+/// Returns the problem of a histogram whose column of latencies has an unknown name.
 fn histogram(names: &[&[u8]]) -> Option<Problem> {
     let has_counts = names.iter().any(|name| role(name).0 == Role::Count);
     let bin = names.iter().position(|name| is_bin(name))?;

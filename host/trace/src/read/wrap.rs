@@ -1,31 +1,31 @@
-//! Counters of 32 bits, which begin again at 0: micros() after 71.6 min, millis() after 49.7 days.
+//! 32-bit counters, which wrap to 0: micros() after 71.6 min, millis() after 49.7 days.
 
 use super::calendar::DAY_NS;
 use super::columns::{MICROSECOND, MILLISECOND, Unit};
 
-/// Adds what a counter has lost whenever it began again.
+/// Continues the times of a counter across its wraps.
 pub(super) struct Unwrapped {
-    /// Time in ns after which the counter begins again; `None` if it does not.
+    /// Time in ns after which the counter wraps; `None` if it does not.
     period_ns: Option<u64>,
     last_ns: u64,
     lost_ns: u64,
-    /// Number of times that the counter began again.
+    /// Number of wraps.
     pub wraps: u64,
 }
 
 impl Unwrapped {
-    /// A counter of 32 bits in this unit.
+    /// A 32-bit counter in this unit; other units than us and ms do not wrap.
     pub(super) fn counter(unit: Unit) -> Unwrapped {
         let is_counted = unit == MICROSECOND || unit == MILLISECOND;
         Unwrapped::after(is_counted.then(|| 10_u64.pow(unit.power.unsigned_abs()) << 32))
     }
 
-    /// A time of day without a date.
+    /// A time of day without a date, which wraps at midnight.
     pub(super) fn day() -> Unwrapped {
         Unwrapped::after(Some(DAY_NS))
     }
 
-    /// A clock that does not begin again.
+    /// A clock that does not wrap.
     pub(super) fn endless() -> Unwrapped {
         Unwrapped::after(None)
     }
@@ -39,7 +39,8 @@ impl Unwrapped {
         }
     }
 
-    /// Returns the time since the counter first was 0. A small step back is an error and stays one.
+    /// Returns the time since the counter was first 0. A small step back does not count as a wrap and is returned as it
+    /// is.
     pub(super) fn time_ns(&mut self, counted_ns: u64) -> u64 {
         if let Some(period_ns) = self.period_ns {
             let back_ns = self.last_ns.saturating_sub(counted_ns);
@@ -52,7 +53,7 @@ impl Unwrapped {
         self.lost_ns.saturating_add(counted_ns)
     }
 
-    /// Returns a note if the counter began again.
+    /// Returns a note if the counter wrapped.
     pub(super) fn note(&self) -> Option<String> {
         let times = match self.wraps {
             1 => "once".to_owned(),

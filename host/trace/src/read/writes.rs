@@ -88,7 +88,7 @@ pub(super) fn read<R: Read>(
     reader.finish(totals, operations.as_ref())
 }
 
-/// Returns notes about columns that were chosen, or not read.
+/// Returns notes about the columns that were chosen as latencies, and about those that were not read.
 fn notes_of_columns(header: &Header) -> Vec<String> {
     let name = &header.duration.times().name;
     let mut notes = Vec::new();
@@ -122,7 +122,7 @@ fn notes_of_columns(header: &Header) -> Vec<String> {
     notes
 }
 
-/// State of reading: the trace so far, and the checks of whole columns.
+/// State of reading: the trace so far, and evidence about whole columns.
 struct Reader {
     header: Header,
     scales: Scales,
@@ -182,7 +182,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Returns the start and the end of the write whose time is given.
+    /// Returns the start and the end of the write whose time is `stamp_ns`.
     fn span(&mut self, line: &Line<'_>, stamp_ns: u64) -> Result<(u64, u64), Fault> {
         let times = self.header.duration.times();
         let own_ns = self.ns(line, times, self.scales.own)?;
@@ -202,7 +202,8 @@ impl Reader {
                     true => stamp_ns.saturating_sub(own_ns),
                     false => stamp_ns,
                 };
-                // A time may have been taken after the write.
+                // Times taken after the writes would make them overlap; each then starts at the end of the previous
+                // one.
                 let start_ns = start_ns.max(self.trace.last_end_ns());
                 Ok((start_ns, start_ns.saturating_add(own_ns)))
             }

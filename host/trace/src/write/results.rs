@@ -38,7 +38,7 @@ enum Layout {
 }
 
 impl Results {
-    /// Arranges the writes of a trace for a results file; reads are left out.
+    /// Arranges the writes of a trace for a results file; reads are omitted.
     ///
     /// # Errors
     /// [`Unsuitable`] if the file cannot represent the trace.

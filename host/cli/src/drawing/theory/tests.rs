@@ -48,7 +48,7 @@ fn simulated_us(profile: &Profile, cycle: u64) -> Vec<f64> {
     let mut now_ns = 0;
     let mut write = |at: u64| {
         let step = cycle / 16;
-        // More pages than fit in the card's RAM, so that each page has to be read first.
+        // The 17 pages of the other unit do not fit in the card's RAM, so each page has to be read first.
         let page = match at.is_multiple_of(step) {
             true => file * pages + at / step % pages,
             false => (file + 1) * pages + at % 17,

@@ -134,7 +134,7 @@ impl fmt::Display for Problem {
             ),
             Problem::LastIsTotal => write!(
                 f,
-                "the last latency is the sum of all others, so it seems to be a total; leave it out: sed '$d' FILE | \
+                "the last latency is the sum of all others, so it seems to be a total; remove it: sed '$d' FILE | \
                  {ANALYZE}"
             ),
             Problem::Rising { column, difference } => write!(
@@ -331,7 +331,7 @@ impl fmt::Display for Problem {
             ),
             Problem::SameTime { time } => write!(
                 f,
-                "the time {time} is the same as in the row before; export the time with more digits"
+                "the time {time} is the same as in the previous row; export the time with more digits"
             ),
             Problem::TimeTooFar { time } => write!(
                 f,
@@ -406,7 +406,7 @@ impl fmt::Display for Problem {
             ),
             Problem::CountBackward { count, before } => write!(
                 f,
-                "TotalCount is {count}, less than in the row before ({before}); split the file here if two were joined"
+                "TotalCount is {count}, less than in the previous row ({before}); split the file here if two were joined"
             ),
             Problem::SeveralDevices { names, first } => write!(
                 f,

@@ -1,5 +1,5 @@
-//! Meaning of the values of a fio log: latencies in ns (fio 3) or us (fio 2), bandwidths, or operations per
-//! second. All of these logs look the same, so the name and the magnitudes decide.
+//! Meaning of the values of a fio log: latencies in ns (fio 3) or us (fio 2), bandwidths, or operations per second. All
+//! of these logs look the same; the file name and the magnitudes of the values distinguish them.
 
 use super::split;
 use crate::read::TimeUnit;
@@ -12,10 +12,11 @@ use crate::read::recording::rows_in;
 const BANDWIDTHS: &str = "bandwidths";
 const OPERATIONS: &str = "operations per second";
 
-/// Fewer rows do not show what they are.
+/// Minimum number of rows from which the meaning of the values is inferred.
 const ROWS_MIN: usize = 8;
 
-/// Returns what a log contains instead of latencies by the name that fio gave it, such as `job_bw.1.log`.
+/// Returns the kind of values according to the name that fio gave the log, such as `job_bw.1.log`, if they are not
+/// latencies.
 pub(super) fn in_name(name: &str) -> Option<&'static str> {
     let name = name.rsplit(['/', '\\']).next()?.strip_suffix(".log")?;
     let kind = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
@@ -35,9 +36,9 @@ pub(super) fn is_latency_name(name: &str) -> bool {
     kind.ends_with("lat")
 }
 
-/// Knowledge about a log from other sources than its values.
+/// Information about a log that comes from sources other than its values.
 pub(super) struct Known {
-    /// The values are latencies, by the name of the file.
+    /// The values are latencies, according to the file name.
     pub are_latencies: bool,
     /// Only fio 3 writes the column of priorities.
     pub is_fio_3: bool,
@@ -45,7 +46,7 @@ pub(super) struct Known {
     pub unit: Option<TimeUnit>,
 }
 
-/// Decides the unit of the values by the first rows.
+/// Infers the unit of the values from the first rows.
 pub(super) fn unit(head: &[u8], known: &Known) -> Result<TimeUnit, Fault> {
     let is_of_fio = rows_in(head).next().is_some_and(|row| {
         let mut pairs = row.windows(2).filter(|pair| pair[0] == b',');
@@ -89,7 +90,7 @@ struct Rows {
     elapsed_ns: f64,
     median: u64,
     sum: f64,
-    /// Part of the time that the rows fill if the values are bandwidths in kB/s.
+    /// Fraction of the elapsed time that the rows fill if the values are bandwidths in kB/s.
     as_bandwidths: f64,
 }
 
@@ -116,11 +117,11 @@ impl Rows {
         })
     }
 
-    /// Returns what the values are if they are not latencies.
+    /// Returns the kind of the values if they are not latencies.
     fn other_than_latencies(&self) -> Option<&'static str> {
-        // The memory of a computer copies no faster than this, in bytes per ns.
+        // No computer copies memory faster than this, in bytes per ns.
         const RATE_MAX: f64 = 100.0;
-        // Writes that overlap in a log of one job.
+        // More writes than this never overlap in a log of one job.
         const DEPTH_MAX: f64 = 300.0;
         if self.rows.len() < ROWS_MIN {
             return None;
@@ -139,13 +140,14 @@ impl Rows {
         is_bandwidth.then_some(BANDWIDTHS)
     }
 
-    /// Part of the time that the values fill as latencies in ns; above 1 if writes overlapped.
+    /// Fraction of the elapsed time that the values fill as latencies in ns; greater than 1 if writes overlapped.
     fn as_latencies(&self) -> f64 {
         self.sum / self.elapsed_ns
     }
 
-    /// Returns true if all high values are block sizes divided by whole ns, as fio calculates bandwidths, and false
-    /// if one is not. Hardly any other high number is such a quotient. `None` if there are too few.
+    /// Returns true if all high values are block sizes divided by whole ns, because this is how fio calculates
+    /// bandwidths, and other high numbers are hardly ever such quotients. Returns false if a high value is not such a
+    /// quotient, and `None` if there are too few high values.
     fn are_quotients(&self) -> Option<bool> {
         // Bandwidths are kB/s, or KiB/s in old versions.
         let dividends = |bytes: u64| {
@@ -154,7 +156,7 @@ impl Rows {
                 bytes.saturating_mul(1_000_000_000) >> 10,
             ]
         };
-        // Quotients of consecutive divisors are 16 or more apart.
+        // For high quotients, consecutive divisors give quotients that are at least 16 apart.
         let is_high = |value: u64, dividend: u64| {
             u128::from(value).pow(2) > 16 * u128::from(dividend) && value <= dividend
         };
@@ -179,7 +181,8 @@ impl Rows {
         (count >= ROWS_MIN).then_some(true)
     }
 
-    /// Returns true if the values may be bandwidths: those of a slow card are as high as a fast write's latencies.
+    /// Returns true if the values may be bandwidths: the bandwidths of a slow card in kB/s are of the same magnitude as
+    /// the latencies of fast writes.
     fn may_be_bandwidths(&self) -> bool {
         let (slow_high, slow_low) = self.votes();
         self.rows.len() >= ROWS_MIN
@@ -188,8 +191,8 @@ impl Rows {
             && (0.01..=64.0).contains(&self.as_bandwidths)
     }
 
-    /// Returns how often the value after a pause in the timestamps is far above the median, and how often far
-    /// below. After a long pause, a latency is high and a bandwidth low.
+    /// Counts the pauses in the timestamps after which a value is far greater than the median, and those after which it
+    /// is far less. After a long pause, a latency is high and a bandwidth low.
     fn votes(&self) -> (usize, usize) {
         const PAUSE_MS: u64 = 3;
         let mean_ms = self.elapsed_ns / 1e6 / self.rows.len() as f64;
@@ -209,16 +212,16 @@ impl Rows {
         (high, low)
     }
 
-    /// Returns the unit that the magnitudes decide.
+    /// Returns the unit if the magnitudes leave only one possibility.
     fn decided(&self) -> Option<TimeUnit> {
-        // More writes than this rarely overlap on a card.
+        // A card rarely processes more writes than this at the same time.
         const DEPTH: f64 = 16.0;
         let tick_ns = 1e6;
         let as_us = self.sum * 1000.0 / (self.elapsed_ns + tick_ns);
         if as_us > DEPTH {
             Some(NANOSECOND)
         } else if (0.5..=1.05).contains(&as_us) || self.median < 1000 {
-            // They fill the time, or no call to the operating system is as short as they would be in ns.
+            // As us, the latencies fill the elapsed time; or as ns, they would be shorter than any system call.
             Some(MICROSECOND)
         } else {
             None

@@ -1,4 +1,4 @@
-//! Tables of latencies and of the number of writes of each: histograms.
+//! Histograms: tables of latencies and of the number of writes with each latency.
 
 use super::header::{Duration, Header};
 use super::scales;
@@ -18,7 +18,7 @@ use std::io::Read;
 
 /// Meaning of a column of counts.
 enum Counts {
-    /// Something of each write: its number, or a constant.
+    /// A value of each row's write: its number, or a constant.
     OfRows,
     /// Numbers of writes.
     OfWrites,
@@ -87,7 +87,7 @@ impl Header {
         }
     }
 
-    /// Returns true if no count is below the one before, as in running totals.
+    /// Returns true if no count is less than the previous one, as in running totals.
     fn are_cumulative(&self, head: &[u8], index: usize) -> bool {
         const BINS_MIN: usize = 4;
         let counts = scales::sample(self, head).filter_map(|row| whole(self.text(row, index)).ok());
@@ -118,7 +118,7 @@ pub(in crate::read) fn read_counts<R: Read>(
     let (Some((count, _)), Duration::Latency(times), None) =
         (header.count, &header.duration, &header.time)
     else {
-        // Bins with two edges, or counts over time.
+        // The bins have two edges, or the counts belong to times.
         let column = "count".to_owned();
         return Err(Problem::Statistics { column }.in_file());
     };

@@ -1,4 +1,4 @@
-//! Rows that are reads or neither writes nor reads, by a column such as `op` or `rw`.
+//! Distinguishes writes, reads and other operations by a column such as `op` or `rw`.
 
 use crate::read::error::{Fault, Problem, shown};
 use crate::read::operation::{Named, operation_named};
@@ -22,10 +22,10 @@ pub(super) struct Directions {
     writes: u64,
     reads: u64,
     others: u64,
-    /// First names that are unknown, and the line of the first one.
+    /// The first unknown names; `unknown_line` is the line of the first of them.
     unknown: Vec<String>,
     unknown_line: u64,
-    /// A name that is a write.
+    /// A name that stands for a write.
     write: Option<String>,
 }
 
@@ -77,7 +77,7 @@ impl Directions {
         }
     }
 
-    /// Returns the notes about rows that the figures leave out.
+    /// Returns the notes about rows that the figures omit.
     pub(super) fn finish(self, column: Option<&Column>) -> Result<Vec<String>, Fault> {
         let mut notes = Vec::new();
         let is_known = self.writes + self.reads + self.others > 0;
@@ -90,7 +90,7 @@ impl Directions {
                 column.name
             ));
         }
-        // Without writes, the figures are those of the reads.
+        // If there are no writes, the figures are those of the reads.
         match (self.reads, self.others) {
             _ if self.writes == 0 => {}
             (0, 0) => {}

@@ -1,4 +1,4 @@
-//! The columns of a table of writes, by the names in its first line.
+//! The columns of a table of writes, according to the names in its first line.
 
 use super::direction::Column;
 use super::scales;
@@ -63,14 +63,14 @@ pub(in crate::read) struct Header {
     pub(super) bytes: Option<Lengths>,
     /// Column that states whether a row is a write or a read.
     pub(super) direction: Option<usize>,
-    /// Operation of rows that state none.
+    /// Operation of rows that do not state one.
     pub(super) usual: OperationKind,
-    /// Column that may contain the number of writes of a row, and true if its name says so.
+    /// Column that may contain the number of writes of a row; the flag is true if its name leaves no doubt.
     pub(super) count: Option<(usize, bool)>,
     pub(super) fields: usize,
     /// Names of the columns, or the texts of the first row.
     pub(super) names: Vec<Vec<u8>>,
-    /// Names about lengths that no role fits.
+    /// Name of the first column that seems to contain lengths but was not recognised.
     pub(super) unread: Option<String>,
     /// Names of further durations.
     pub(super) others: Vec<String>,
@@ -112,7 +112,7 @@ impl Header {
                 }
                 Duration::Latency(times(index))
             }
-            // The user wants the times of samples.
+            // The user wants the times of samples, so this is not a table of writes.
             (None, ..) if options.time_column.is_some() && latencies.is_empty() => return Ok(None),
             (None, _, Some(_), Some(end)) => Duration::End(times(end)),
             (None, [index], ..) => Duration::Latency(times(*index)),
@@ -160,7 +160,7 @@ impl Header {
         let count = find(Role::Count).map(|index| (index, true));
         let is_named = !is_number(texts[own]) && Scale::of(texts[own]).is_none();
         let by_user = options.latency_column.is_some();
-        // A duration next to a measured value or a text may be that of any event.
+        // If the table also contains a measured value or a text, the duration may be that of any event.
         let is_foreign = |index: usize| {
             roles[index] == Role::Other
                 && Some(index) != time
@@ -236,7 +236,7 @@ impl Header {
             })
     }
 
-    /// Returns a note on a column whose few texts may tell apart operations, devices or cards.
+    /// Returns a note on a column of few different texts, which may distinguish operations, devices or cards.
     pub(super) fn note_on_texts<'a>(
         &self,
         rows: impl Iterator<Item = &'a [u8]> + Clone,
@@ -262,7 +262,7 @@ impl Header {
         })
     }
 
-    /// Refuses times that fall in many rows.
+    /// Refuses times that decrease in many rows.
     pub(super) fn refuse_disorder(&self, head: &[u8]) -> Result<(), Fault> {
         let Some(time) = &self.time else {
             return Ok(());
@@ -278,7 +278,7 @@ impl Header {
         order::refuse(&clock, texts)
     }
 
-    /// Returns the column of operations; its names may be in the line given.
+    /// Returns the column of operations. `names` is the header in line `header_line`, if that is not 0.
     pub(super) fn operations(&self, header_line: u64, names: &[u8]) -> Option<Column> {
         let index = self.direction?;
         Some(Column {
@@ -301,12 +301,12 @@ impl Header {
     }
 }
 
-/// Returns the unit in the row below the names, if that row has no numbers.
+/// Returns the unit in the row below the names, if that row contains no numbers.
 fn unit_below(top: &Top<'_>, index: usize) -> Option<Unit> {
     text_below(top, index).and_then(unit_in)
 }
 
-/// Returns the text below a name, if its row has no numbers.
+/// Returns the text below a name, if that row contains no numbers.
 fn text_below<'a>(top: &Top<'a>, index: usize) -> Option<&'a [u8]> {
     let texts: Vec<&[u8]> = cells(top.below, top.separator()).map(unquoted).collect();
     let has_numbers = texts.iter().any(|text| is_number(text));

@@ -10,13 +10,13 @@ use crate::read::numeral::Numerals;
 use crate::read::role::byte_unit;
 
 impl Lengths {
-    /// Parses a length: a number in the unit of the column, or one that its own unit follows.
+    /// Parses a length: a number in the unit of the column, or a number followed by its own unit.
     pub(super) fn bytes(&self, text: &[u8], line: &Line<'_>) -> Result<u64, Fault> {
-        /// Power of ten of the digits after the point that count.
+        /// Number of decimals that are taken into account.
         const POWER: i32 = 6;
         let fault = |bad: Bad| bad.in_column("the length", text, line);
         let (number, factor) = with_unit(text).unwrap_or((text, self.factor));
-        // Bytes have no decimals, so a point or comma in them separates thousands.
+        // Numbers of bytes have no decimals, so a point or comma in them separates thousands.
         let grouped = [b',', b'.'].map(Numerals::Grouped);
         let plain = match factor {
             1 => grouped.iter().find_map(|numerals| numerals.plain(number)),
@@ -54,9 +54,9 @@ fn with_unit(text: &[u8]) -> Option<(&[u8], u64)> {
     Some((text[..at].trim_ascii(), factor))
 }
 
-/// Returns the note about lengths that are assumed or whose unit is.
+/// Returns the note about assumed lengths, an assumed unit, or a column of lengths that is not used.
 pub(super) fn note(header: &Header, head: &[u8], options: &ReadOptions) -> Option<String> {
-    /// Nobody measures writes as short as this.
+    /// Lengths below this are implausible in bytes.
     const SMALL_BYTES: u64 = 16;
     let block_bytes = options.block_bytes;
     match (&header.bytes, &header.unread) {

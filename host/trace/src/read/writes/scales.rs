@@ -1,4 +1,4 @@
-//! Units of a table of writes that its header does not name.
+//! Units that the header of a table of writes does not name.
 
 use super::header::{Duration, Header, Times};
 use crate::read::ReadOptions;
@@ -11,13 +11,13 @@ use crate::read::remedy::awk;
 use crate::read::scale::Scale;
 use crate::trace::About;
 
-/// Scales of the column of times, or starts, and of the column of latencies, or ends.
+/// Scales of the column of times or starts, and of the column of latencies or ends.
 pub(super) struct Scales {
     pub time: Scale,
     pub own: Scale,
 }
 
-/// Completes the units; the notes state what was assumed.
+/// Determines the scales of both columns; the notes state what was assumed.
 pub(super) fn decide(
     header: &Header,
     head: &[u8],
@@ -182,7 +182,7 @@ fn with_numerals(unit: crate::read::TimeUnit, numerals: Numerals) -> Scale {
     }
 }
 
-/// Returns the meaning of points and commas in a column, and a note if it is in doubt.
+/// Returns the meaning of points and commas in a column, and a note if this meaning is uncertain.
 fn numerals(header: &Header, head: &[u8], times: &Times) -> (Numerals, Option<String>) {
     let mut points = Points::default();
     for row in sample(header, head) {
@@ -191,7 +191,7 @@ fn numerals(header: &Header, head: &[u8], times: &Times) -> (Numerals, Option<St
     points.decide()
 }
 
-/// Returns the rows from which units are decided.
+/// Returns the rows from which units are inferred.
 pub(super) fn sample<'a>(
     header: &Header,
     head: &'a [u8],

@@ -1,4 +1,4 @@
-//! Signs that the rows of a table are not single writes.
+//! Signs that the rows of a table are not individual writes.
 
 use super::header::Header;
 use super::scales::sample;
@@ -7,7 +7,7 @@ use crate::read::number::whole;
 use crate::read::role::{is_about_bytes, is_counter};
 use std::collections::BTreeSet;
 
-/// A shorter table may look like anything.
+/// Minimum number of rows; shorter tables show no such signs reliably.
 const ROWS_MIN: usize = 4;
 
 /// Returns a note on a table that may be a histogram, or have one row per length.
@@ -43,7 +43,7 @@ pub(super) fn note(header: &Header, head: &[u8]) -> Option<String> {
     ))
 }
 
-/// Returns a note on numbers of rows that fall or leave gaps: rows are out of order, or missing.
+/// Returns a note on row numbers that decrease or have gaps, because rows are out of order or missing.
 pub(super) fn note_on_numbers(header: &Header, head: &[u8]) -> Option<String> {
     let own = header.duration.times().index;
     let is_number = |index: &usize| {
@@ -57,7 +57,7 @@ pub(super) fn note_on_numbers(header: &Header, head: &[u8]) -> Option<String> {
         return None;
     }
     let falls = numbers.windows(2).filter(|pair| pair[1] < pair[0]).count();
-    // A number of a file or a run falls and stays the same for long.
+    // Numbers that repeat are those of files or runs, not of rows.
     let different = numbers.iter().collect::<BTreeSet<_>>().len();
     let skips = numbers
         .windows(2)
@@ -77,12 +77,12 @@ pub(super) fn note_on_numbers(header: &Header, head: &[u8]) -> Option<String> {
         return None;
     };
     Some(format!(
-        "The numbers in column \"{}\" {what}: stalls, backlog and sustained rates may not hold.",
+        "The numbers in column \"{}\" {what}: stalls, backlog and sustained rates may be wrong.",
         shown(&header.names[index])
     ))
 }
 
-/// Returns a note on rows that repeat the row before, time included.
+/// Returns a note on rows with the same time and latency as the previous row.
 pub(super) fn note_on_repeats(header: &Header, head: &[u8]) -> Option<String> {
     let time = header.time.as_ref()?;
     let texts = || {
@@ -94,13 +94,13 @@ pub(super) fn note_on_repeats(header: &Header, head: &[u8]) -> Option<String> {
     let repeats = texts().zip(texts().skip(1)).filter(|(a, b)| a == b).count();
     (repeats >= ROWS_MIN).then(|| {
         format!(
-            "{repeats} rows have the time and the latency of the row before; if they are the same writes again, leave them \
-             out: uniq FILE | cardiograph analyze -."
+            "{repeats} rows have the time and the latency of the previous row; if they are the same writes again, remove \
+             them: uniq FILE | cardiograph analyze -."
         )
     })
 }
 
-/// Returns a note on a largest latency that recurs and fills a counter of 16 bits.
+/// Returns a note if the largest latency occurs several times and is the maximum of a 16-bit counter.
 pub(super) fn note_on_full_counter(header: &Header, head: &[u8]) -> Option<String> {
     const FULL: u64 = u16::MAX as u64;
     let index = header.duration.times().index;

@@ -11,7 +11,7 @@ const MIB: f64 = (1 << 20) as f64;
 
 /// Statistics of one file.
 pub(super) struct Row {
-    /// Number of the files of this size up to this one.
+    /// Number of files of this size so far, including this one.
     iteration: u64,
     file_bytes: u64,
     block_bytes: u64,
@@ -70,7 +70,7 @@ fn row(file: &[Operation], file_bytes: u64, iteration: u64) -> Result<Row, Unsui
     })
 }
 
-/// Numbers have as many decimals as they need, so that a reader gets the same figures.
+/// Writes all decimals of each number, so that a reader obtains the same figures.
 pub(super) fn write(rows: &[Row], out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "{}", LIBRARY_COLUMNS.join(","))?;
     for row in rows {

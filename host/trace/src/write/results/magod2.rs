@@ -1,13 +1,13 @@
-//! The results file of study 1. Its copies differ in blanks; these are the blanks of the study's program.
+//! The results file of study 1. Its copies differ in their spaces; this module writes those of the study's program.
 
 use super::Unsuitable;
 use cardiograph_workload::{Operation, Span, workload};
 use std::collections::HashSet;
 use std::io::{self, Write};
 
-/// Maximum length of the header, which is that of any line.
+/// Maximum length of the header, as of any line.
 const HEADER_BYTES_MAX: usize = 1 << 18;
-/// Readers take a time that falls by more than this for one after the 32-bit counter has begun again.
+/// Limit on latencies and pauses: a longer one would hide a wrap of the 32-bit counter from readers.
 const PAUSE_NS_MAX: u64 = (1 << 31) * 1000;
 
 pub(super) struct Results {
