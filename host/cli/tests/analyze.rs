@@ -231,7 +231,7 @@ fn the_json_names_the_class_of_the_input_and_has_the_notes_of_the_text() {
             "writes",
             "assumed to be 512 B",
         ),
-        ("foreign/reads_too.csv", "writes", "leave out 12 reads"),
+        ("foreign/reads_too.csv", "writes", "do not include 12 reads"),
         ("foreign/total_row.csv", "writes", "line 122: \"Total\""),
         (
             "foreign/iso_dates.csv",

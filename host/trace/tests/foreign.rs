@@ -369,7 +369,7 @@ const NOTED: &[(&str, &str)] = &[
     ),
     (
         "ops_cmd.csv",
-        "The figures of the writes leave out 120 reads.",
+        "The figures do not include 120 reads.",
     ),
     ("fio_ios_differ.json", "The bins contain 120 of 900 writes"),
     ("epoch_ns_latency.csv", "they are read as ns since 1970"),

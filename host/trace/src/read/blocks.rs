@@ -71,7 +71,7 @@ impl Device {
         let writes = trace.len() as u64 - self.reads;
         if self.reads > 0 && writes > 0 {
             let note = format!(
-                "The figures of the writes do not include the {} reads.",
+                "The figures do not include {} reads.",
                 self.reads
             );
             trace.about.notes.push(note);

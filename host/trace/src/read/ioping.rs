@@ -57,7 +57,7 @@ pub(super) fn read<R: Read>(lines: &mut Lines<R>, about: About) -> Result<Trace,
         ));
     }
     if reads > 0 && reads < trace.len() as u64 {
-        let note = format!("The figures of the writes leave out {reads} reads.");
+        let note = format!("The figures do not include {reads} reads.");
         trace.about.notes.push(note);
     }
     Ok(trace)

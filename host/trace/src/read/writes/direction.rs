@@ -95,10 +95,10 @@ impl Directions {
             _ if self.writes == 0 => {}
             (0, 0) => {}
             (reads, 0) => notes.push(format!(
-                "The figures of the writes leave out {reads} reads."
+                "The figures do not include {reads} reads."
             )),
             (reads, others) => notes.push(format!(
-                "The figures of the writes leave out {reads} reads and {others} other operations."
+                "The figures do not include {reads} reads and {others} other operations."
             )),
         }
         Ok(notes)
