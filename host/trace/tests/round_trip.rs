@@ -79,7 +79,8 @@ fn about() -> impl Strategy<Value = About> {
         ".{0,20}",
         any::<Option<u64>>(),
         any::<Option<u64>>(),
-        prop::collection::vec(".{0,20}", 0..12),
+        // Control characters in notes are escaped.
+        prop::collection::vec("\\PC{0,20}", 0..12),
         prop::collection::btree_map(any::<u32>(), ".{0,20}", 0..12),
     )
         .prop_map(
