@@ -40,11 +40,11 @@ fn targets_that_cannot_be_measured() {
         ("sim:", &["there is no card named", "class10-16g"]),
         (
             "sim:best@esp32",
-            &["no card named best", "class10-16g", "TOML file"],
+            &["no card named \"best\"", "class10-16g", "TOML file"],
         ),
         (
             "sim:class10-16g@pdp11",
-            &["no board named pdp11", "esp32", "TOML file"],
+            &["no board named \"pdp11\"", "esp32", "TOML file"],
         ),
         (
             "sim:none.toml",

@@ -55,5 +55,26 @@ fn a_recording_ends_on_request_and_stays_readable() {
     let folder = serving.json("/list?dir=/REC00000");
     assert_eq!(folder.as_array().unwrap().len(), 1, "{folder}");
     assert!(folder[0]["size"].as_u64().unwrap() > 1000, "{folder}");
+    // Another recording, on the same card, after a restart of the device.
+    let start = ["-d", "action=start&session=second", "-w", "%{http_code}"];
+    let answer = serving.curl(&start, "/record");
+    assert!(answer.ends_with(b"204"), "{answer:?}");
+    let is_recording = || {
+        let status = serving.curl(&["--retry", "3", "--retry-connrefused"], "/status");
+        String::from_utf8_lossy(&status).contains("\"recording\":true")
+    };
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while !is_recording() {
+        assert!(std::time::Instant::now() < until);
+    }
+    serving.wait_for_samples(500);
+    let list = serving.curl(&[], "/list?dir=/REC00000");
+    let list = String::from_utf8_lossy(&list).into_owned();
+    assert!(
+        list.contains("REC00001.CSV") && list.contains("second"),
+        "{list}"
+    );
+    let running = serving.curl(&start, "/record");
+    assert!(running.ends_with(b"409"), "{running:?}");
     assert_eq!(serving.end("-TERM").code, Some(143));
 }

@@ -74,6 +74,15 @@ impl Listener {
         Ok(Listener { socket })
     }
 
+    /// Returns another listener at the same address, to serve again after this one has ended.
+    ///
+    /// # Errors
+    /// Errors of the operating system.
+    pub fn try_clone(&self) -> io::Result<Listener> {
+        let socket = self.socket.try_clone()?;
+        Ok(Listener { socket })
+    }
+
     /// Returns the bound address.
     ///
     /// # Errors

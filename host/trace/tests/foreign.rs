@@ -367,10 +367,7 @@ const NOTED: &[(&str, &str)] = &[
         "totals_german.csv",
         "Skipped 2 rows of totals or statistics (line 122: \"Summe\")",
     ),
-    (
-        "ops_cmd.csv",
-        "The figures do not include 120 reads.",
-    ),
+    ("ops_cmd.csv", "The figures do not include 120 reads."),
     ("fio_ios_differ.json", "The bins contain 120 of 900 writes"),
     ("epoch_ns_latency.csv", "they are read as ns since 1970"),
 ];

@@ -13,13 +13,14 @@ mod magnetometer;
 mod pace;
 
 use cardiograph_record::dos_time_now;
-use cardiograph_recorder::{NewestMemory, StreamConfig, Window};
+use cardiograph_recorder::{Newest, NewestMemory, Session, StreamConfig, Window};
 use cardiograph_serve::{Listener, Settings};
-use cardiograph_server::{Actions, CardRecorder, CardStorage, LiveStream};
+use cardiograph_server::{Actions, CardRecorder, CardStorage, LiveStream, Refusal};
 use cardiograph_sim_card::{Card, Seed, Spi};
 use cardiograph_sim_device::{Device, Outcome, StreamSetup};
 use magnetometer::Magnetometer;
 use pace::Pace;
+use std::cell::Cell;
 use std::io;
 
 /// Capacity of the ring buffer, in bytes.
@@ -75,48 +76,94 @@ impl VirtualLogger {
         let newest: &NewestMemory<NEWEST_SAMPLES, NEWEST_BYTES> = Box::leak(Box::default());
         let newest = newest.handle();
         device.shown = vec![newest];
-        let stream = StreamSetup {
-            config: StreamConfig {
-                prefix: *b"REC",
-                format: magnetometer::FORMAT,
-                window: Window::default(),
-            },
-            ring_bytes: RING_BYTES,
-            samples: Box::new(Magnetometer),
-        };
-        let mut served = Ok(());
-        let live = [LiveStream {
-            format: magnetometer::FORMAT,
-            newest,
-        }];
-        let run = device.log_with(
-            [stream],
-            |_, _| (),
-            |_, _, _| None,
-            |world, running, control, desk| {
-                let storage = CardStorage::new(desk);
-                let recorder = CardRecorder::new(desk, control, &live, &WithClock);
-                let mut pace = Pace::new(world, running);
-                served = listener.serve_with(&storage, &recorder, settings, is_stopped, async {
-                    pace.run().await;
-                    io::Error::other("the virtual device has stopped")
-                });
-                pace.end()
-            },
-        );
-        match (run.outcome, served) {
-            (Outcome::Refused(why) | Outcome::Stuck(why), _) => Err(why),
-            (Outcome::Done(_) | Outcome::PowerCut, served) => {
-                served.map_err(|error| error.to_string())
+        let mut session = None;
+        loop {
+            let again = listener.try_clone().map_err(|error| error.to_string())?;
+            let start = Start::default();
+            record(
+                &device, newest, session, again, settings, is_stopped, &start,
+            )?;
+            match start.0.take() {
+                Some(next) if !is_stopped() => session = next,
+                _ => return Ok(()),
             }
         }
     }
 }
 
-/// Actions of a device with a clock: that of this computer.
-struct WithClock;
+/// Records and serves until `is_stopped` returns true, or a client asks for another recording.
+fn record(
+    device: &Device,
+    newest: Newest<'static>,
+    session: Option<Session>,
+    listener: Listener,
+    settings: &Settings,
+    is_stopped: &dyn Fn() -> bool,
+    start: &Start,
+) -> Result<(), String> {
+    let stream = StreamSetup {
+        config: StreamConfig {
+            prefix: *b"REC",
+            format: magnetometer::FORMAT,
+            window: Window::default(),
+        },
+        ring_bytes: RING_BYTES,
+        samples: Box::new(Magnetometer { session }),
+    };
+    let live = [LiveStream {
+        format: magnetometer::FORMAT,
+        newest,
+    }];
+    let mut served = Ok(());
+    let run = device.log_with(
+        [stream],
+        |_, _| (),
+        |_, _, _| None,
+        |world, running, control, desk| {
+            let storage = CardStorage::new(desk);
+            let recorder = CardRecorder::new(desk, control, &live, start);
+            let mut pace = Pace::new(world, running);
+            // Nobody has to wait until the card is mounted.
+            pace.skip_until(|| control.is_ready());
+            if pace.has_ended() {
+                return pace.end();
+            }
+            let is_ending = || is_stopped() || start.is_due();
+            served = listener.serve_with(&storage, &recorder, settings, &is_ending, async {
+                pace.run().await;
+                io::Error::other("the virtual device has stopped")
+            });
+            pace.end()
+        },
+    );
+    match (run.outcome, served) {
+        (Outcome::Refused(why) | Outcome::Stuck(why), _) => Err(why),
+        (Outcome::Done(_) | Outcome::PowerCut, served) => served.map_err(|error| error.to_string()),
+    }
+}
 
-impl Actions for WithClock {
+/// A request to record again, with a session: the device restarts with its card.
+#[derive(Default)]
+struct Start(Cell<Option<Option<Session>>>);
+
+impl Start {
+    fn is_due(&self) -> bool {
+        let requested = self.0.take();
+        let is_due = requested.is_some();
+        self.0.set(requested);
+        is_due
+    }
+}
+
+impl Actions for Start {
+    fn start(&self, session: Option<cardiograph_server::Session>) -> Result<(), Refusal> {
+        let session = session
+            .map(|it| Session::new(it.name, None, it.settings, &magnetometer::FORMAT))
+            .transpose()?;
+        self.0.set(Some(session));
+        Ok(())
+    }
+
     fn has_clock(&self) -> bool {
         true
     }

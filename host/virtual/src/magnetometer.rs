@@ -1,6 +1,6 @@
 //! Samples of a simulated magnetometer on a slowly turning table.
 
-use cardiograph_recorder::{Format, LINE_BYTES_MAX};
+use cardiograph_recorder::{Format, LINE_BYTES_MAX, Session};
 use cardiograph_sim_device::{Samples, due_ns};
 use std::io::Write;
 
@@ -21,9 +21,16 @@ const VERTICAL_NT: f64 = 45_000.0;
 const TURN_S: f64 = 12.0;
 
 /// A magnetometer that supplies samples without end.
-pub struct Magnetometer;
+pub struct Magnetometer {
+    /// Session that begins before the first sample.
+    pub session: Option<Session>,
+}
 
 impl Samples for Magnetometer {
+    fn session(&mut self, index: u64) -> Option<Session> {
+        self.session.take_if(|_| index == 0)
+    }
+
     fn due_ns(&mut self, index: u64) -> Option<u64> {
         Some(due_ns(index, RATE_HZ))
     }

@@ -12,6 +12,8 @@ const TICK: Duration = Duration::from_millis(1);
 const SLICE_NS: u64 = 10_000_000;
 /// If the computer is slower than the device by more than this, virtual time falls behind.
 const LAG_NS_MAX: u64 = 500_000_000;
+/// Maximum virtual time that is skipped.
+const SKIPPED_NS_MAX: u64 = 60_000_000_000;
 
 /// A device that runs in real time.
 pub struct Pace<'w, 'b> {
@@ -33,6 +35,15 @@ impl<'w, 'b> Pace<'w, 'b> {
             world,
             end: None,
         }
+    }
+
+    /// Runs the device as fast as possible until a condition holds, it ends, or a minute of its time has passed.
+    pub fn skip_until(&mut self, is_reached: impl Fn() -> bool) {
+        let end_ns = self.world.now_ns() + SKIPPED_NS_MAX;
+        while !is_reached() && self.end.is_none() && self.world.now_ns() < end_ns {
+            self.advance_to(self.world.now_ns() + SLICE_NS);
+        }
+        (self.origin_ns, self.since) = (self.world.now_ns(), Instant::now());
     }
 
     /// Runs the device until it ends.
@@ -63,12 +74,21 @@ impl<'w, 'b> Pace<'w, 'b> {
             return false;
         }
         let until_ns = target_ns.min(now_ns.saturating_add(SLICE_NS));
-        match self.world.advance(&mut self.run, until_ns) {
+        self.advance_to(until_ns);
+        until_ns == target_ns
+    }
+
+    fn advance_to(&mut self, ns: u64) {
+        match self.world.advance(&mut self.run, ns) {
             Ok(Poll::Pending) => {}
             Ok(Poll::Ready(end)) => self.end = Some(Ok(end)),
             Err(stuck) => self.end = Some(Err(stuck)),
         }
-        until_ns == target_ns
+    }
+
+    /// Returns true if the device has ended.
+    pub fn has_ended(&self) -> bool {
+        self.end.is_some()
     }
 
     /// Returns the result of the device; a device that is still running is switched off.

@@ -119,7 +119,7 @@ pub(crate) fn find(
     found.map(|(_, text)| *text).ok_or_else(|| {
         let known: Vec<_> = all.iter().map(|(name, _)| *name).collect();
         TomlError(format!(
-            "there is no {kind} named {name}; choose one of: {}; or pass a TOML file with a {content}",
+            "there is no {kind} named \"{name}\"; choose one of: {}; or pass a TOML file with a {content}",
             known.join(", ")
         ))
     })

@@ -94,9 +94,7 @@ impl Directions {
         match (self.reads, self.others) {
             _ if self.writes == 0 => {}
             (0, 0) => {}
-            (reads, 0) => notes.push(format!(
-                "The figures do not include {reads} reads."
-            )),
+            (reads, 0) => notes.push(format!("The figures do not include {reads} reads.")),
             (reads, others) => notes.push(format!(
                 "The figures do not include {reads} reads and {others} other operations."
             )),
