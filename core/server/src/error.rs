@@ -58,7 +58,9 @@ impl Error {
             Error::TooLarge => "the file is larger than the storage supports; split it",
             Error::CardFailed => "the card failed; check it",
             Error::NoCard => "there is no card; insert one",
-            Error::NameInvalid => "the storage does not support this name",
+            Error::NameInvalid => {
+                "the storage does not support this name; on FAT, use at most 195 characters, and none of \"*:<>?\\|"
+            }
             Error::TooLong => "the name or path is too long",
             Error::NotEmpty => {
                 "the directory contains files that are not served; remove them where the card is mounted"

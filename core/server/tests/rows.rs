@@ -350,7 +350,7 @@ fn text_recording(blocks: usize) -> (Vec<u8>, String) {
             plain += &line;
         }
         if is_marked {
-            let age_ms = index * 10;
+            let age_ms = index * 100;
             let tail = format!(
                 "@{EPOCH:08X} {index:08X} 00000000 {samples:08X} 00000000 {lost:08X} {age_ms:08X} 00000000\r\n"
             );
@@ -370,11 +370,11 @@ fn text_without_marks_and_in_slices() {
     assert_eq!(get(&memory, "/a.CSV?format=csv").text(), plain);
     let (names, rows) = split(&plain);
     for (from, to) in [
-        ("0", "1"),
-        ("0.5", "0.9"),
-        ("1.1", "2"),
-        ("2.5", "9"),
-        ("2.99", "3"),
+        ("0", "10"),
+        ("5", "9"),
+        ("11", "20"),
+        ("25", "90"),
+        ("29.9", "30"),
     ] {
         let response = get(&memory, &format!("/a.CSV?from={from}&to={to}"));
         let (slice_names, slice) = split(response.text());
@@ -382,10 +382,10 @@ fn text_without_marks_and_in_slices() {
         assert!(rows.contains(slice), "{from} {to}");
         assert!(slice.len() < rows.len() && !slice.contains('@'));
     }
-    // Each row is between a mark younger than the beginning and one older than the end.
-    let slice = get(&memory, "/a.CSV?from=1&to=1.5");
+    // Each row is between a mark younger than the beginning and one 2 s older than the end.
+    let slice = get(&memory, "/a.CSV?from=10&to=15");
     let rows = slice.text().lines().count();
-    assert!((1900..2400).contains(&rows), "{rows}");
+    assert!((2700..3300).contains(&rows), "{rows}");
     memory.file("/foreign.csv", b"1,2\r\n3,4\r\n".repeat(200).as_slice());
     assert_eq!(
         get(&memory, "/foreign.csv?format=csv").body,

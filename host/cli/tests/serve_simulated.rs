@@ -10,7 +10,7 @@ use std::fs;
 fn a_virtual_logger_records_and_serves_in_real_time() {
     let own = directory();
     let serving = Serving::target(own.path(), "sim:class10-16g@esp32-26m", &[]);
-    serving.wait_for_samples(2000);
+    serving.wait_for_samples(4000);
     // An upload in several pieces, while the recorder writes.
     let sent: Vec<u8> = (0..300_000_u32).flat_map(|n| n.to_be_bytes()).collect();
     fs::write(own.path().join("up.bin"), &sent).unwrap();
@@ -23,6 +23,18 @@ fn a_virtual_logger_records_and_serves_in_real_time() {
     let name = folder[0]["name"].as_str().unwrap();
     let rows = serving.curl(&[], &format!("/REC00000/{name}"));
     fs::write(own.path().join("recording.csv"), rows).unwrap();
+    // A slice has every row of its time, although rows are written after they were sampled.
+    for to_ms in (500_u32..3500).step_by(300) {
+        let path = format!("/REC00000/{name}?from=0.2&to={}", f64::from(to_ms) / 1e3);
+        let slice = String::from_utf8(serving.curl(&[], &path)).unwrap();
+        let times = slice
+            .lines()
+            .filter_map(|row| row.split(',').next()?.parse::<u64>().ok());
+        let end_us = u64::from(to_ms - 10) * 1000;
+        let inside = times.filter(|us| (300_000..end_us).contains(us)).count();
+        let expected = (end_us * 860).div_ceil(1_000_000) - 258;
+        assert_eq!(inside as u64, expected, "rows at 860 Hz up to {end_us} us");
+    }
     let status = serving.json("/status")["recorder"].clone();
     assert_eq!(status["lost"], 0, "{status}");
     assert_eq!(status["windows_exceeded"], 0, "{status}");

@@ -15,6 +15,11 @@ use embedded_io_async::{Read, Write};
 
 const BLOCK: u64 = BLOCK_BYTES as u64;
 
+/// Default durability window of a recorder, for files whose recorder is not this one.
+const WINDOW_MS: u32 = 1000;
+/// Time by which a stall may delay a checkpoint.
+const STALL_MS: u32 = 1000;
+
 impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
     /// Sends rows of a recording.
     pub(crate) async fn slice<C: Read + Write>(
@@ -37,6 +42,8 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         if slice.stream >= streams {
             return Err(Refused::new(Status::NotFound, "there is no such stream").into());
         }
+        let lag_ms = self.lag_ms();
+        let to_ms = slice.to_ms.map(|to_ms| to_ms.saturating_add(lag_ms));
         let has_times = slice.from_ms.is_some() || slice.to_ms.is_some();
         let start = match (binary, slice.from_ms) {
             (None, from_ms) if has_times && bytes > BLOCK => {
@@ -58,7 +65,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         if !wire.is_head() {
             match binary {
                 Some((epoch, _)) => {
-                    let to_ms = slice.to_ms.unwrap_or(u32::MAX);
+                    let to_ms = to_ms.unwrap_or(u32::MAX);
                     let mut decoder = Decoder::new(slice.stream, epoch, to_ms, Output::Csv);
                     let from_ms = slice.from_ms.unwrap_or(0);
                     self.decode(wire, file, &mut decoder, Key::Age(from_ms))
@@ -68,11 +75,22 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
                     if start > 0 {
                         self.first_lines(wire, file).await?;
                     }
-                    self.text(wire, file, start, slice.to_ms).await?;
+                    self.text(wire, file, start, to_ms).await?;
                 }
             }
         }
         Ok(wire.finish().await?)
+    }
+
+    /// Returns the time after which a sample is certainly in the file, in ms, unless a durability window was exceeded.
+    ///
+    /// Marks and blocks have the time when they were written, and rows after them may be older.
+    fn lag_ms(&self) -> u32 {
+        let window_ms = self
+            .instrument
+            .status()
+            .map_or(0, |status| status.window_ms);
+        window_ms.max(WINDOW_MS).saturating_add(STALL_MS)
     }
 
     /// Sends text without its marks, from a block to the first mark whose age is at least `to_ms`, or to the end.
