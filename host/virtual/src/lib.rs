@@ -6,7 +6,7 @@
 //!                         └── runs ──> Pace ── World: virtual time <───────┘
 //! ```
 //!
-//! Recorder, file system, driver and server are those of a device. [`Pace`](pace) lets virtual time follow the clock of
+//! Recorder, file system, driver and server are those of a device. `pace.rs` lets virtual time follow the clock of
 //! this computer; on a slow computer, it falls behind.
 
 mod magnetometer;

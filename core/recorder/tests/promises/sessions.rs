@@ -143,7 +143,7 @@ fn a_slow_stream_begins_every_session() {
     let outcome = record(case, inputs, |moment: &Moment| {
         let (number, name) = match moment.pushed[0] {
             ..1_000 => return,
-            ..1_100 => (1, "one"),
+            1_000..1_100 => (1, "one"),
             _ => (2, "two"),
         };
         if asked.replace(number) != number {
