@@ -4,6 +4,7 @@ mod common;
 
 use common::server::Serving;
 use common::{directory, done, results_in};
+use serde_json::Value;
 use std::fs;
 
 #[test]
@@ -89,4 +90,52 @@ fn a_recording_ends_on_request_and_stays_readable() {
     let running = serving.curl(&start, "/record");
     assert!(running.ends_with(b"409"), "{running:?}");
     assert_eq!(serving.end("-TERM").code, Some(143));
+}
+
+#[test]
+fn folders_are_listed_while_files_are_uploaded_and_removed() {
+    let own = directory();
+    fs::write(own.path().join("small"), "contents").unwrap();
+    let serving = Serving::target(own.path(), "sim:class10-16g@esp32-26m", &[]);
+    serving.wait_for_samples(1);
+    let upload = |name: &str| {
+        let file = own.path().join("small");
+        serving.curl(&["-T", file.to_str().unwrap()], name);
+    };
+    // Without a recording, clients need not wait for checkpoints.
+    serving.curl(&["-d", "action=stop"], "/record");
+    serving.curl(&["-X", "MKCOL"], "/f");
+    (0..20).for_each(|number| upload(&format!("/f/kept-{number:02}.txt")));
+    // The folder changes until all lists have been read, whether they are right or not.
+    let lists = std::thread::scope(|scope| {
+        let (end, is_over) = std::sync::mpsc::channel::<()>();
+        let (upload, serving) = (&upload, &serving);
+        scope.spawn(move || {
+            while is_over.try_recv() == Err(std::sync::mpsc::TryRecvError::Empty) {
+                upload("/f/new.txt");
+                serving.curl(&["-X", "DELETE"], "/f/new.txt");
+            }
+        });
+        let lists = [(); 15].map(|()| {
+            let sessions = serving.curl(&[], "/sessions");
+            (serving.curl(&[], "/list?dir=/f"), sessions)
+        });
+        drop(end);
+        lists
+    });
+    for (list, sessions) in lists {
+        let list: Value = serde_json::from_slice(&list).unwrap();
+        let names = list
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter_map(|row| row["name"].as_str());
+        assert_eq!(
+            names.filter(|name| name.starts_with("kept")).count(),
+            20,
+            "{list}"
+        );
+        let sessions: Value = serde_json::from_slice(&sessions).unwrap();
+        assert_eq!(sessions.as_array().unwrap().len(), 1);
+    }
 }

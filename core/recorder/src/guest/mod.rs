@@ -505,7 +505,16 @@ impl<'d, 'a> CardFiles<'d, 'a> {
             } = &mut *listing;
             reader.follow(self.desk)?;
             let mut walk = Walk::new(reader.on(self.desk), &layout);
-            let Some((entry, text)) = walk.next(cursor, name).await? else {
+            let before = *cursor;
+            let found = match walk.next(cursor, name).await.map_err(FileError::from) {
+                // Files were removed meanwhile, which moves no entry of a directory.
+                Err(FileError::Changed) => {
+                    *cursor = before;
+                    continue;
+                }
+                found => found?,
+            };
+            let Some((entry, text)) = found else {
                 listing.slot = Some(0);
                 break;
             };

@@ -2,6 +2,7 @@
 
 use super::reader::CardReader;
 use super::{CardFiles, FileError};
+use crate::ReadError;
 use crate::fat::{DirCursor, INDEX_RECORD_BYTES, IndexRecord, Layout, Walk};
 use crate::recover::Reader;
 use crate::volume::FOLDER_RECORDINGS_MAX;
@@ -65,8 +66,12 @@ impl CardFiles<'_, '_> {
         let layout = self.layout()?;
         loop {
             position.reader.follow(self.desk)?;
+            // Removals meanwhile move neither folders nor records, so only the last step is repeated.
             if position.index.is_none() {
-                position.index = self.next_folder(position, &layout).await?;
+                position.index = match self.next_folder(position, &layout).await {
+                    Err(FileError::Changed) => continue,
+                    found => found?,
+                };
             }
             let Some((start, number)) = &mut position.index else {
                 return Ok(None);
@@ -79,9 +84,12 @@ impl CardFiles<'_, '_> {
                 *start + *number / RECORDS_OF_BLOCK,
                 *number % RECORDS_OF_BLOCK,
             );
-            *number += 1;
             let mut reader = position.reader.on(self.desk);
-            reader.read(block).await?;
+            match reader.read(block).await {
+                Err(ReadError::Changed) => continue,
+                read => read?,
+            }
+            *number += 1;
             let block = reader.block();
             let (records, _) = block.as_chunks::<INDEX_RECORD_BYTES>();
             if let Some(record) = records.get(at as usize).and_then(IndexRecord::decode) {
@@ -99,10 +107,21 @@ impl CardFiles<'_, '_> {
         loop {
             let RecordingPosition { cursor, reader, .. } = &mut *position;
             let mut walk = Walk::new(reader.on(self.desk), layout);
-            let Some((entry, _)) = walk.next(cursor, &mut [0; 16]).await? else {
+            let before = *cursor;
+            let found = async {
+                let Some((entry, _)) = walk.next(cursor, &mut [0; 16]).await? else {
+                    return Ok(None);
+                };
+                Ok(Some(walk.index_of(&entry).await?))
+            };
+            let found = found.await.map_err(|error: crate::fat::Error<ReadError>| {
+                *cursor = before;
+                FileError::from(error)
+            })?;
+            let Some(index) = found else {
                 return Ok(None);
             };
-            if let Some(start) = walk.index_of(&entry).await? {
+            if let Some(start) = index {
                 position.folders += 1;
                 return Ok(Some((start, 0)));
             }
