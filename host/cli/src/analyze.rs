@@ -59,7 +59,7 @@ pub struct Args {
     #[arg(long, value_name = "COLUMN")]
     pub latency_column: Option<String>,
 
-    /// Exit with code 5 if a condition holds, such as 'p99 > 20ms'; of a recording, 'late > 0' or 'missing > 0'; may be repeated
+    /// Exit with code 5 if a condition holds, such as 'p99 > 20ms' or, for a recording, 'late > 0'; may be repeated
     #[arg(long, value_name = "CONDITION", long_help = conditions::HELP_OF_INPUT, value_parser = conditions::of_input)]
     pub fail_if: Vec<Condition>,
 

@@ -59,7 +59,7 @@ pub enum Command {
     Export(export::Export),
     /// Serve files over HTTP
     Serve(serve::Serve),
-    /// List and download files of a server
+    /// List and download files from a server
     Get(get::Get),
     /// List the built-in workloads: the experiments of the published studies
     #[command(after_help = "\

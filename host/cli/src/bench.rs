@@ -44,7 +44,7 @@ pub struct Args {
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     pub stop_after: Option<Duration>,
 
-    /// Seed of the first simulated card [default: 1]
+    /// Seed of the simulated card; with --repeat, of the first run [default: 1]
     #[arg(long, value_name = "SEED")]
     pub seed: Option<u64>,
 
@@ -303,7 +303,7 @@ fn energy_note(controller: &mut Controller) -> String {
     let total_pj = energy.total_pj().max(1) as f64;
     let percent = |pj: u64| format!("{:.0} %", pj as f64 / total_pj * 100.0);
     format!(
-        "From power-up to the end, including the verification, the card drew {:.3} J from its \
+        "From power-up to the end, the card drew {:.3} J from its \
          supply: working {}, flash {}, idle {}, asleep {}.",
         total_pj / 1e12,
         percent(energy.working_pj),

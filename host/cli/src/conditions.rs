@@ -36,7 +36,7 @@ pub const HELP_OF_INPUT: &str = help!(
 );
 /// Help for `compare`.
 pub const HELP_OF_COMPARE: &str = help!(
-    "Exit with code 5 if a condition holds for any card after the first, such as 'p99 > 20ms'",
+    "Exit with code 5 if a condition, such as 'p99 > 20ms', holds for any card after the first",
     ""
 );
 
@@ -212,7 +212,7 @@ impl Figure {
                 let s = if summary.writes == 1 { " is" } else { "s are" };
                 format!("{} write{s} too few", units::count(summary.writes))
             }
-            _ => "this input does not contain it".to_string(),
+            _ => "this input does not show this figure".to_string(),
         })
     }
 }

@@ -118,7 +118,7 @@ fn exit_codes(command: &str) -> String {
     // `record/exit.rs` uses this order.
     let note = match command {
         "record" => {
-            "\nIf several apply, the first of 1, 2, 4, 3, 5 is returned, and that of a signal only if none of them does.\n\
+            "\nIf several apply, the first in the order 1, 2, 4, 3, 5 is returned, and the code of a signal only if none of these applies.\n\
              With --compare, lost samples are not an error."
         }
         _ => "",

@@ -19,7 +19,7 @@ partitions first. If there is nothing to repair, nothing is written.
 Examples:
   cardiograph recover /dev/sdb --dry-run                    preview the repair of a card in a reader
   cardiograph recover card.img                              repair a card image
-  cardiograph recover recordings                            repair a directory recorded to")]
+  cardiograph recover recordings                            repair a directory that was recorded to")]
 pub struct Recover {
     /// A card as a block device, a card image, or a directory that was the target of `cardiograph record`
     #[arg(value_name = "DEVICE|IMAGE|DIR")]

@@ -12,7 +12,7 @@ pub struct Shared {
     #[arg(long)]
     pub force: bool,
 
-    /// Show neither progress nor the names of files written; errors and warnings stay
+    /// Hide progress and the names of files written; errors and warnings are still shown
     #[arg(short, long)]
     pub quiet: bool,
 }

@@ -138,7 +138,7 @@ fn policies_are_compared_on_the_same_card() {
         "  stream ",
         "samples lost",
         "power cut loses",
-        "No samples lost with keep-open, stream;",
+        "No samples lost with keep-open and stream;",
     ] {
         assert!(table.contains(words), "no \"{words}\" in:\n{table}");
     }

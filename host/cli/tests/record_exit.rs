@@ -214,6 +214,7 @@ fn an_input_that_cannot_be_read_to_its_end_ends_with_2() {
 fn the_help_states_the_precedence_of_the_codes() {
     let own = directory();
     let help = run(own.path(), &["record", "--help"]).stdout;
-    let order = "the first of 1, 2, 4, 3, 5 is returned, and that of a signal only if none";
+    let order =
+        "the first in the order 1, 2, 4, 3, 5 is returned, and the code of a signal only if none";
     assert!(help.contains(order), "{help}");
 }

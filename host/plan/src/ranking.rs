@@ -131,7 +131,7 @@ impl Ranking {
         let unknown = names(sustained().filter(is_unknown).collect());
         if !unknown.is_empty() {
             return format!(
-                "{basis} Too few stalls were measured to know the risk of {unknown}; measure longer."
+                "{basis} The risk of {unknown} cannot be predicted; measure for longer."
             );
         }
         let overlapping = others
@@ -140,7 +140,7 @@ impl Ranking {
         match names(overlapping.collect()) {
             names if names.is_empty() => basis.to_string(),
             names => format!(
-                "{basis} The order of {} and {names} is not certain: their intervals overlap. Measure longer to tell \
+                "{basis} The order of {} and {names} is not certain: their intervals overlap. Measure for longer to tell \
                  them apart.",
                 first.name(),
             ),

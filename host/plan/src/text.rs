@@ -79,7 +79,7 @@ fn measured(plan: &Plan) -> Vec<(&'static str, String)> {
         (
             "mean throughput",
             format!(
-                "{}, of which the logger uses {}",
+                "{}; the logger needs {} of it",
                 units::rate(measured.mean_throughput_bytes_per_s),
                 units::percent(measured.utilisation_ratio)
             ),
@@ -169,7 +169,9 @@ fn extrapolation(plan: &Plan) -> String {
         times if times > 1.05 => format!("{} times as long as", three_digits(times)),
         _ => "no longer than".to_string(),
     };
-    format!("{basis}; a run is {times} the measurement. Assumes that no new kind of stall appears.")
+    format!(
+        "{basis}; a run is {times} the measurement. The prediction assumes that no new kind of stall appears."
+    )
 }
 
 /// Returns the answer for a buffer size as a sentence.

@@ -39,8 +39,8 @@ fn no_forecast(plan: &Plan) -> String {
     let (why, factor) = match measured.busy_periods {
         few if few < PEAKS_MIN as u64 => (
             format!(
-                "the measurement is too short to predict longer runs (busy periods, in which a backlog \
-                 builds up and drains: {}; needed: {})",
+                "the measurement is too short to predict longer runs (busy periods measured: {}; needed: {}; in a busy \
+                 period, a backlog builds up and drains)",
                 units::count(few),
                 PEAKS_MIN
             ),
@@ -48,15 +48,15 @@ fn no_forecast(plan: &Plan) -> String {
         ),
         _ => (
             "longer runs cannot be predicted: no single distribution fits the largest backlogs, because they are all \
-             equal or of several kinds"
+             equal, or have several causes"
                 .to_string(),
             MORE,
         ),
     };
     format!(
-        "{why}; measure at least {}. Until then, only an upper limit of the risk is known: with \
-         95 % confidence, fewer than three events of a kind that did not occur in {} of logging are expected \
-         in a run of the same length",
+        "{why}; measure at least {}. Until then, only this is known, with \
+         95 % confidence: a stall that did not occur in {} of logging is expected fewer than three times in a run of the \
+         same length",
         units::bytes(measured.risk_payload_bytes as f64 * factor),
         crate::text::duration(measured.run_s),
     )

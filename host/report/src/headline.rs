@@ -96,7 +96,7 @@ impl Report {
             return format!("A sample every {step}, none late.");
         }
         format!(
-            "A sample every {step}, but {} of {} intervals were longer than 1.5 times that (longest: {}); \
+            "A sample every {step}, but {} of {} intervals exceeded 1.5 times that (longest: {}); \
              {} samples are missing.",
             units::count(cadence.late_samples),
             units::count(cadence.samples - 1),

@@ -65,7 +65,7 @@ impl Directory {
             ),
             Io::FsyncFile => Some(
                 "writes go to the page cache until a file is closed; use --io dsync or --io direct to \
-                 measure the device in every write",
+                 measure the device with every write",
             ),
             Io::Dsync | Io::FsyncWrite if workload.times_its_syncs() => Some(
                 "every write already waits for the device, so the workload's own syncs have no effect; \

@@ -19,7 +19,7 @@ Examples:
   cardiograph compare sim:class10-16g@esp32 sim:team-8g-class10@esp32 --markdown -
   cardiograph compare reference.parquet /media/card --fail-if 'p99 > 20ms'")]
 pub struct Args {
-    /// Traces of writes, in any format that `analyze` reads, simulated cards as sim:CARD@BOARD, or directories; cards are measured as `bench` does
+    /// Traces of writes, in any format that `analyze` reads, simulated cards as sim:CARD@BOARD, or directories; cards are measured as by `bench`
     #[arg(value_name = "FILE|CARD", num_args = 2..=26, required = true)]
     pub sides: Vec<String>,
 
@@ -55,7 +55,7 @@ pub struct Args {
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub stall_threshold: Option<Duration>,
 
-    /// Exit with code 5 if a condition holds for any card after the first, such as 'p99 > 20ms'; may be repeated
+    /// Exit with code 5 if a condition, such as 'p99 > 20ms', holds for any card after the first; may be repeated
     #[arg(long, value_name = "CONDITION", long_help = conditions::HELP_OF_COMPARE, value_parser = conditions::of_writes)]
     pub fail_if: Vec<Condition>,
 

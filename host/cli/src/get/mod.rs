@@ -22,10 +22,10 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use url::Url;
 
-/// List and download files of a Cardiograph server.
+/// List and download files from a Cardiograph server.
 #[derive(clap::Args)]
 #[command(after_help = "\
-A download goes to a file whose name ends with .part until it is complete. After an interruption, the same command continues it, even if the file has grown in the meantime. A lost connection is continued automatically.
+A download goes to a file whose name ends with .part until it is complete. After an interruption, the same command continues it, even if the file has grown in the meantime. If the connection is lost, the download resumes automatically.
 
 Examples:
   cardiograph get 192.168.4.1                                    list the files of a logger

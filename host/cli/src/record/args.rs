@@ -17,18 +17,19 @@ Recording to a directory runs in real time, and the files are kept.
 
 Examples:
   cardiograph record --rate 860 --sample-bytes 100 --for 120s  the built-in simulated card
-  cardiograph record /media/card --rate 200 --for 1h           a directory of this computer
+  cardiograph record /media/card --rate 200 --for 1h           a directory on this computer
   cardiograph record --compare --buffer 16KiB                  compare four ways to record
   cardiograph record sim:kingston-8g@esp32 --streams 4 --rate 200 --json figures.json
   cardiograph record --samples recording.csv                   replay a recording with its original timing
-  my-sensor | cardiograph record --samples - --rate 100        record lines of another program
+  my-sensor | cardiograph record --samples - --rate 100        record lines from another program
   cardiograph record /media/card --for 1h --serve 0.0.0.0:8080 other computers can read the files meanwhile")]
 pub struct Record {
     /// A simulated card as sim:CARD@BOARD (names or TOML files), or a directory
     #[arg(default_value = DEFAULT_TARGET)]
     pub target: String,
 
-    /// Samples per second in each stream; not for a recording as --samples, which has its own times [default: 860]
+    /// Samples per second in each stream; not allowed if --samples names a recording, which has its own timing
+    /// [default: 860]
     #[arg(long, value_name = "HZ")]
     pub rate: Option<u32>,
 
@@ -44,7 +45,7 @@ pub struct Record {
     #[arg(long, value_name = "SIZE", default_value = "64KiB", value_parser = bytes)]
     pub buffer: u64,
 
-    /// Maximum age of data that a power loss may destroy, or `sample` for only the newest sample
+    /// Target for the maximum age of data that a power loss may destroy; `sample` for only the newest sample
     #[arg(long, value_name = "TIME|sample", default_value = "1s", value_parser = durability_window)]
     pub durability_window: DurabilityWindow,
 
@@ -60,8 +61,8 @@ pub struct Record {
     #[arg(long, value_enum)]
     pub format: Option<FormatArg>,
 
-    /// Exit with code 5 if a condition holds: 'lost > 0', or, with a policy whose writes block, 'max > 20ms'; may be
-    /// repeated
+    /// Exit with code 5 if a condition holds: with --compare 'lost > 0' (otherwise, lost samples have exit code 3 or 4), or,
+    /// with a policy whose writes block, 'max > 20ms'; may be repeated
     #[arg(long, value_name = "CONDITION", value_parser = conditions::of_recorder)]
     pub fail_if: Vec<Condition>,
 

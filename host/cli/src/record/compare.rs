@@ -101,7 +101,7 @@ fn sentence(all: &[Figures]) -> String {
         names
             .map(|one| one.policy.as_str())
             .collect::<Vec<_>>()
-            .join(", ")
+            .join(" and ")
     };
     let losses = match (names(true), names(false)) {
         (lossless, lossy) if lossy.is_empty() => format!("No samples lost with {lossless}."),

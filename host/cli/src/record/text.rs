@@ -130,12 +130,12 @@ fn rate(figures: &Figures) -> Section {
     }
 }
 
-/// Returns a clause for the table if samples were lost at a rate below the bound; otherwise an empty string.
+/// Returns a clause for the table if samples were lost at a rate clearly below the bound; otherwise an empty string.
 fn lost_below(figures: &Figures, bound: f64) -> String {
     let kept = figures.samples_written.max(1) as f64 / figures.samples_pushed.max(1) as f64;
     let pushed = figures.file_rate_bytes_per_s / kept;
     match figures.samples_lost {
-        1.. if pushed < bound => format!(
+        1.. if pushed * 1.1 < bound => format!(
             "; this run lost samples at {}, below that rate",
             units::rate(pushed)
         ),
@@ -199,7 +199,7 @@ fn gaps(figures: &Figures) -> Section {
     let shown = |gap: &GapFigures| {
         let stream = gap.stream.map(|stream| format!(", stream {stream}"));
         let value = format!(
-            "{} lost from sample {} on, cause: {}{}",
+            "{} lost, starting at sample {}; cause: {}{}",
             units::count(gap.samples),
             gap.first_sample,
             gap.cause,

@@ -20,10 +20,10 @@ const SEED: u64 = 1;
 /// Serve the files of a directory or a card over HTTP.
 #[derive(clap::Args)]
 #[command(after_help = "\
-Browsers, curl and `cardiograph get` can list, download, upload, rename and remove files, and download all files of a
-session or a day at once. Names that begin with a dot, system files, unfinished recordings and links are not served. Ctrl-C ends the server.
+Browsers, curl and `cardiograph get` can list files, and download single files or all files of a session or a day as one
+tar file. Browsers and curl can also upload and remove files, and curl can rename them. Names that begin with a dot, system files, unfinished recordings and links are not served. Ctrl-C ends the server.
 By default, only this computer can connect, and it can change files. With --listen, other computers can read files, and with --write or
---auth also change them. The connection is not encrypted: use it on networks that you trust.
+--auth also change them. The connection is not encrypted; use it only on networks that you trust.
 A card or a card image is served without mounting it, and is not written to at all without --write or --auth.
 A simulated card runs in real time in a virtual data logger, which records 860 samples per second and serves them.
 The card and its files are gone when the command ends.

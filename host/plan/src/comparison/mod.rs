@@ -147,7 +147,7 @@ impl Percentile {
             Some(reason) => Err(reason),
             None => sorted.resample(ppm, stalls).ok_or_else(|| {
                 format!(
-                    "the latencies of {name} drift or change in phases, for which {} writes are too few; measure longer",
+                    "the latencies of {name} drift or change in phases, and {} writes are too few to average that out; measure for longer",
                     units::count(writes)
                 )
             }),
@@ -214,7 +214,7 @@ fn too_short(name: &str, ppm: u32, writes: u64, stalls: u64) -> Option<String> {
     let only = |count: u64, what: &str, least: u64| {
         let s = if count == 1 { "" } else { "s" };
         let (count, least) = (units::count(count), units::count(least));
-        format!("{name} has {count} {what}{s}, fewer than {least}; measure longer")
+        format!("{name} has {count} {what}{s}, fewer than {least}; measure for longer")
     };
     let exceeding = writes * u64::from(1_000_000 - ppm) / 1_000_000;
     let writes_min = EXCEEDING_MIN * 1_000_000 / u64::from(1_000_000 - ppm);
@@ -301,7 +301,7 @@ fn notes(sides: &[Side]) -> Vec<String> {
         differ(
             "bytes per write",
             &block,
-            "latencies of different sizes do not compare cards; measure with the same workload",
+            "latencies of writes of different sizes are not comparable; measure with the same workload",
         ),
         differ(
             "workloads",

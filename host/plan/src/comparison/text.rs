@@ -96,7 +96,7 @@ pub fn rows(comparison: &Comparison) -> Vec<Vec<String>> {
             Some(match &side.tail {
                 Some(tail) => {
                     format!(
-                        "{} (fit, no interval)",
+                        "{} (predicted, no interval)",
                         units::time(tail.in_ten_times_as_many_us)
                     )
                 }
@@ -135,8 +135,8 @@ fn shown(estimate: &Estimate) -> String {
 pub fn sentences(comparison: &Comparison) -> Vec<String> {
     let mut all: Vec<String> = comparison.verdicts.iter().map(sentence).collect();
     all.push(format!(
-        "Intervals are 95 %: moving-block bootstrap, {} replicates, seed {}. Longest write and sustained rate describe \
-         the measured writes only; no verdict rests on them.",
+        "The 95 % confidence intervals come from a moving-block bootstrap ({} replicates, seed {}). The longest write and the \
+         sustained rate describe only the measured writes; no verdict is based on them.",
         units::count(comparison.bootstrap.replicates),
         comparison.bootstrap.seed
     ));

@@ -63,7 +63,7 @@ impl fmt::Display for DirectoryError {
             }
             DirectoryError::InUse(path) => write!(
                 f,
-                "{}: another program records to this directory; wait until that program ends, or use another directory",
+                "{}: another program is recording to this directory; wait until that program ends, or use another directory",
                 path.display()
             ),
             DirectoryError::NoRecording(path) => write!(
