@@ -43,15 +43,15 @@ impl Error {
     /// Returns a sentence for the person who sent the request.
     pub const fn reason(self) -> &'static str {
         match self {
-            Error::NotFound => "nothing has this path",
+            Error::NotFound => "there is no file or directory with this path",
             Error::NotDirectory => "a component of the path is not a directory",
             Error::IsDirectory => "the path is a directory",
-            Error::Exists => "something already has this path",
+            Error::Exists => "a file or directory with this path exists already",
             Error::Forbidden => "the path is protected",
             Error::Recording => {
                 "the recorder is writing this file; stop or rotate the recording first"
             }
-            Error::Changed => "the file changed meanwhile; repeat the request",
+            Error::Changed => "the file has changed in the meantime; repeat the request",
             Error::OtherCard => "the card was exchanged; repeat the request",
             Error::Busy => "the recorder needs the card; try again later",
             Error::Full => "the card is full; remove files first",

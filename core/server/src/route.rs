@@ -321,7 +321,7 @@ fn session(name: &str) -> Result<Route<'_>, Refused> {
 
 /// Parses a date, or `unknown`.
 fn day_of(text: &str) -> Result<Option<Day>, Refused> {
-    const BAD: Refused = Refused::bad("a day has the form 2026-11-22, or is the word unknown");
+    const BAD: Refused = Refused::bad("expected a date such as 2026-11-22, or \"unknown\"");
     if text == "unknown" {
         return Ok(None);
     }

@@ -100,7 +100,7 @@ fn ohm(text: &str) -> Result<f64, String> {
     match number.trim().parse::<f64>() {
         Ok(number) if (1e-6..=1e6).contains(&(number * factor)) => Ok(number * factor),
         Ok(_) => Err("must be 0.001mohm to 1000000ohm".to_string()),
-        Err(_) => Err("expected a number and a unit, such as 1ohm or 50mohm".to_string()),
+        Err(_) => Err("expected a resistance, such as 1ohm or 50mohm".to_string()),
     }
 }
 

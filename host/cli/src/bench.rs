@@ -266,7 +266,7 @@ fn simulate(
         clock_resolution_ns: Some(1),
         clock_overhead_ns: Some(0),
         notes: vec![format!(
-            "Virtual time; seed {seed}. {}. {}.",
+            "Simulated in virtual time with seed {seed}. Card: {}. Board: {}.",
             profile.about, board.about
         )],
         ..about

@@ -212,7 +212,7 @@ impl Figure {
                 let s = if summary.writes == 1 { " is" } else { "s are" };
                 format!("{} write{s} too few", units::count(summary.writes))
             }
-            _ => "this input does not show this figure".to_string(),
+            _ => "this input does not show it".to_string(),
         })
     }
 }

@@ -78,7 +78,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     progress.clear();
     let found = found.ok_or_else(|| {
         Failure::new(format!(
-            "{file}: does not begin with a write of at most 200 MB; use a trace of small writes"
+            "{file}: contains no writes, or begins with one of more than 200 MB; use a trace of small writes"
         ))
     })?;
     let measured = report(&file, &writes, None, Vec::new())?;

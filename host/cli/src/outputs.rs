@@ -186,9 +186,10 @@ impl<'a> Outputs<'a> {
             ..
         } = self.reporting;
         if (trace.is_some() || csv.is_some()) && reports.iter().all(|r| r.trace().is_none()) {
-            return Err(Failure::new(
-                "these files contain no individual operations; omit --trace and --csv",
-            ));
+            return Err(Failure::new(match trace {
+                Some(_) => "the input contains no individual operations; remove --trace",
+                None => "the input contains no individual operations; remove --csv",
+            }));
         }
         // Refuse a trace that does not fit the study's layout before any file is written.
         let results = reports.iter().map(|report| self.results_of(report));

@@ -148,7 +148,7 @@ impl<'a> Card<'a> {
 fn check_simulated(source: &str, args: &Args) -> Result<(), Failure> {
     match args.sources.len() > 1 && !args.simulated {
         true => Err(Failure::new(format!(
-            "{source}: a simulated card is a model and is not ranked with measured cards; add --simulated, or remove it"
+            "{source} comes from a simulated card, and only --simulated ranks those; add --simulated, or leave {source} out"
         ))),
         false => Ok(()),
     }

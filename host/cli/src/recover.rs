@@ -112,7 +112,9 @@ fn table(args: &Recover, recovery: &Recovery) -> String {
     for file in &recovery.files {
         let (name, bytes) = (&file.name, file.bytes);
         let _ = match file.action {
-            RecoveryAction::Removed => writeln!(text, "{name}  {would}removed: empty"),
+            RecoveryAction::Removed => {
+                writeln!(text, "{name}  {would}removed: contains no samples")
+            }
             RecoveryAction::Renamed => {
                 writeln!(
                     text,

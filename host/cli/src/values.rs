@@ -1,6 +1,17 @@
 //! Parsers of option values that several commands share.
 
+use std::num::{IntErrorKind, ParseIntError};
+use std::str::FromStr;
 use std::time::Duration;
+
+/// Parses a whole number.
+pub fn whole<N: FromStr<Err = ParseIntError>>(text: &str) -> Result<N, String> {
+    text.parse()
+        .map_err(|error: ParseIntError| match error.kind() {
+            IntErrorKind::PosOverflow => "the number is too large".to_string(),
+            _ => "expected a whole number without a unit, such as 860".to_string(),
+        })
+}
 
 /// Parses a duration such as `50ms`, `60s` or `2min`.
 pub fn duration(text: &str) -> Result<Duration, String> {

@@ -204,7 +204,8 @@ fn a_guessed_unit_is_shown_and_standard_input_is_read() {
     let directory = directory();
     let file = data("foreign/sketch_list_us.txt");
     let table = done(directory.path(), &["analyze", file.to_str().unwrap()]);
-    let reason = "as us the median write takes 5.81 ms, as ms the median write takes 5.81 s";
+    let reason =
+        "read as us, the median write takes 5.81 ms; read as ms, the median write takes 5.81 s";
     assert!(table.contains(reason), "{table}");
 
     let text = b"812\n790\n85012\n801\n";
@@ -231,7 +232,7 @@ fn the_json_names_the_class_of_the_input_and_has_the_notes_of_the_text() {
             "writes",
             "assumed to be 512 B",
         ),
-        ("foreign/reads_too.csv", "writes", "do not include 12 reads"),
+        ("foreign/reads_too.csv", "writes", "12 reads are left out"),
         ("foreign/total_row.csv", "writes", "line 122: \"Total\""),
         (
             "foreign/iso_dates.csv",

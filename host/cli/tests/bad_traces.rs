@@ -57,7 +57,7 @@ fn text_that_is_not_a_trace() {
             "no-rows",
             b"index,start_us,end_us\n",
             b"",
-            &["no operations", "record the trace again"],
+            &["no reads or writes", "record the trace again"],
         ),
         ("empty", b"", b"", &["empty", "record again"]),
         (

@@ -97,7 +97,7 @@ fn a_file_may_be_a_card_or_a_board() {
 #[test]
 fn a_file_cannot_command_the_terminal() {
     let own = directory();
-    let text = CARD.replace("class 10 micro-SD", "\\u001b[2J\\u0007card");
+    let text = CARD.replace("class 10 microSD", "\\u001b[2J\\u0007card");
     fs::write(own.path().join("c.toml"), text).unwrap();
     let drawing = done(own.path(), &["cards", "c.toml"]);
     let controls = |c: char| c.is_control() && c != '\n';

@@ -40,7 +40,7 @@ fn a_folder_is_listed_and_a_file_downloaded() {
     let text = done(own.path(), &["get", &url]);
     assert_eq!(text, "a b.bin: already complete\n");
     fs::write(own.path().join("a b.bin"), "mine").unwrap();
-    refused(own.path(), &["get", &url], &["another length"]);
+    refused(own.path(), &["get", &url], &["a length different from"]);
     assert_eq!(fs::read(own.path().join("a b.bin")).unwrap(), b"mine");
     let printed = command(own.path(), &["get", &url, "-o", "-"])
         .output()
@@ -173,7 +173,7 @@ fn folders_sessions_and_days_are_downloaded_whole() {
     refused(
         own.path(),
         &["get", &serving.address, "--session", "none"],
-        &["no such file"],
+        &["not found on the server"],
     );
 }
 
@@ -230,7 +230,7 @@ fn a_folder_of_many_files_is_downloaded() {
     let run = common::run(own.path(), &["get", &serving.address, "-o", "all"]);
     assert!(
         run.stderr
-            .contains("0.txt: exists already and has another length")
+            .contains("0.txt: exists already, with a length different")
     );
     assert_eq!(fs::read(copies.join("0.txt")).unwrap(), b"mine");
     let url = serving.url("/folder/0.txt");
@@ -267,7 +267,10 @@ fn errors_are_sentences() {
             "the user name or the password is wrong",
         ),
         (&["get", "ada:secret@127.0.0.1/"], "pass it with --auth"),
-        (&["get", &url, "--auth", "ada:secret"], "no such file"),
+        (
+            &["get", &url, "--auth", "ada:secret"],
+            "not found on the server",
+        ),
         (
             &["get", &serving.address, "--follow", "--auth", "ada:secret"],
             "needs the path of a file",

@@ -113,7 +113,7 @@ fn too_few_writes_report_how_many_are_needed() {
         write,0,0,512,0,1000000\nwrite,0,512,512,1000000,3000000\n";
     fs::write(own.path().join("t.csv"), writes).unwrap();
     let table = done(own.path(), &plan("t.csv", &[]));
-    let words = "(busy periods measured: 2; needed: 33; in a busy period, a backlog builds up and drains); measure at least 16.9 kB";
+    let words = "it contains 2 of the 33 busy periods needed (in a busy period, a backlog builds up and drains); measure at least 16.9 kB";
     assert!(table.contains(words), "{table}");
 }
 

@@ -260,11 +260,11 @@ fn unusable_options_are_rejected() {
         (&["--streams", "5"], &["--streams is 5", "1 to 4"]),
         (
             &["--buffer", "1023B"],
-            &["--buffer is 1023 B", "1024 B, two blocks"],
+            &["--buffer gives each stream 1023 B", "1024 B (two blocks)"],
         ),
         (
             &["--buffer", "3KiB", "--streams", "4"],
-            &["768 B per stream", "1024 B"],
+            &["gives each stream 768 B", "1024 B"],
         ),
         (
             &["--file-size", "65535B"],

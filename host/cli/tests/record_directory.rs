@@ -230,12 +230,22 @@ fn options_that_directories_do_not_support_are_rejected() {
     fs::write(own.path().join("file"), "").unwrap();
     for (args, words) in [
         (&["file"][..], &["file: not a directory"][..]),
-        (&["/proc", "--for", "1s"], &["/proc/.cardiograph.lock: "]),
+        (
+            &["/proc", "--for", "1s"],
+            &["/proc: files cannot be created here"],
+        ),
         (
             &[".", "--compare"],
-            &[".: ", "only with --policy stream", "sim:CARD@BOARD"],
+            &[
+                ".: ",
+                "policies other than stream are simulated",
+                "sim:CARD@BOARD",
+            ],
         ),
-        (&[".", "--policy", "naive"], &["only with --policy stream"]),
+        (
+            &[".", "--policy", "naive"],
+            &["policies other than stream are simulated"],
+        ),
         (
             &[".", "--samples", "-", "--rate", "5"],
             &["as they arrive", "remove --rate"],

@@ -108,7 +108,7 @@ fn targets_that_cannot_be_recovered_are_rejected() {
         ("text.img", "is a text file"),
         ("exfat.img", "exFAT"),
         ("gpt.img", "GUID partition table"),
-        ("empty.img", "no recordings of Cardiograph"),
+        ("empty.img", "no Cardiograph recordings"),
         (".", "contains no Cardiograph recording"),
         ("card", "unmount it"),
         ("/dev/null", "not a card"),
@@ -231,7 +231,7 @@ fn files_of_other_programs_are_reported_and_left_alone() {
     let output = done(directory.path(), &["recover", ".", "--dry-run"]);
     let expected = "\
 REC00000/REC00001.CSV  would be trimmed to its actual length, 30 B
-.cardiograph-0-REC-CSV.part  would be removed: empty
+.cardiograph-0-REC-CSV.part  would be removed: contains no samples
 REC00000/REC00002.CSV.part  left alone: not a Cardiograph recording
 ";
     assert_eq!(output, expected);
@@ -260,7 +260,7 @@ fn foreign_contents_are_named_and_left_alone() {
         image
     };
     for (name, contents, found) in [
-        ("zeros.img", vec![0; 64 << 10], "begins with zeros"),
+        ("zeros.img", vec![0; 64 << 10], "the boot sector is empty"),
         ("ext.img", ext, "contains ext2, ext3 or ext4"),
         ("exfat.img", boot_sector_of(b"EXFAT   "), "contains exFAT"),
         ("ntfs.img", boot_sector_of(b"NTFS    "), "contains NTFS"),
@@ -300,7 +300,7 @@ fn a_truncated_image_is_named() {
     assert_eq!(run.code, Some(2));
     assert!(
         run.stderr
-            .contains("its file system has 67108864 B, but only 33554432 B are there"),
+            .contains("its file system has 67108864 B, but the file only 33554432 B"),
         "{}",
         run.stderr
     );

@@ -140,7 +140,7 @@ fn unknown_size(plan: &Plan) -> String {
     };
     match plan.buffers.iter().find(absorbs) {
         Some(size) => format!(
-            "unknown; {} absorbs the longest stall that the specification allows, {}",
+            "unknown; {} absorbs the longest stall that the SD specification allows for SDXC cards, {}",
             units::binary_bytes(size.buffer_bytes),
             duration(BUSY_S_MAX)
         ),
@@ -167,11 +167,13 @@ fn extrapolation(plan: &Plan) -> String {
     );
     let times = match plan.times_as_long() {
         times if times > 1.05 => format!("{} times as long as", three_digits(times)),
-        _ => "no longer than".to_string(),
+        _ => "about as long as".to_string(),
     };
-    format!(
-        "{basis}; a run is {times} the measurement. The prediction assumes that no new kind of stall appears."
-    )
+    let assumption = match plan.tail {
+        Some(_) => " The prediction assumes that no new kind of stall appears.",
+        None => "",
+    };
+    format!("{basis}; a run is {times} the measurement.{assumption}")
 }
 
 /// Returns the answer for a buffer size as a sentence.

@@ -39,7 +39,7 @@ fn no_forecast(plan: &Plan) -> String {
     let (why, factor) = match measured.busy_periods {
         few if few < PEAKS_MIN as u64 => (
             format!(
-                "the measurement is too short to predict longer runs (busy periods measured: {}; needed: {}; in a busy \
+                "the measurement is too short to predict longer runs: it contains {} of the {} busy periods needed (in a busy \
                  period, a backlog builds up and drains)",
                 units::count(few),
                 PEAKS_MIN
@@ -54,9 +54,9 @@ fn no_forecast(plan: &Plan) -> String {
         ),
     };
     format!(
-        "{why}; measure at least {}. Until then, only this is known, with \
-         95 % confidence: a stall that did not occur in {} of logging is expected fewer than three times in a run of the \
-         same length",
+        "{why}; measure at least {}. From this \
+         measurement follows only, with 95 % confidence, that a stall that did not occur in {} of logging occurs fewer \
+         than three times, on average, in a run of the same length",
         units::bytes(measured.risk_payload_bytes as f64 * factor),
         crate::text::duration(measured.run_s),
     )

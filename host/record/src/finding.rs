@@ -113,8 +113,8 @@ impl fmt::Display for Finding {
                  that this is the recorder's card (lsblk -f lists devices and their file systems)"
             ),
             Contents::Zeros => f.write_str(
-                "begins with zeros instead of a boot sector; if this is the recorder's card, copy it to an image \
-                 and restore the boot sector there from its backup (testdisk does this), then recover the image",
+                "the boot sector is empty; if this is the recorder's card, copy it to an image, restore the boot sector \
+                 of the image with testdisk, and recover the image",
             ),
             Contents::Text => f.write_str(
                 "is a text file, not a card; pass the card, its image, or the directory that was recorded to",
@@ -124,7 +124,7 @@ impl fmt::Display for Finding {
             }
             Contents::Truncated { end_bytes, bytes } => write!(
                 f,
-                "is truncated: its file system has {end_bytes} B, but only {bytes} B are there; copy the whole card \
+                "is truncated: its file system has {end_bytes} B, but the file only {bytes} B; copy the whole card \
                  again"
             ),
             Contents::Damaged(what) => write!(

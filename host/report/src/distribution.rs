@@ -100,7 +100,8 @@ pub fn text(report: &Report, columns: usize, of_stalls: impl Fn(&str) -> String)
 fn mark(report: &Report, bucket: Bucket) -> Option<String> {
     let threshold_us = report.summary.stalls.threshold_us?;
     let threshold_ns = threshold_us * 1e3;
-    if bucket.count == 0 {
+    let worst_case_us = report.summary.latency_us.worst_case;
+    if bucket.count == 0 || worst_case_us.is_some_and(|us| us <= threshold_us) {
         None
     } else if bucket.from_ns as f64 > threshold_ns {
         Some("stalls".to_string())

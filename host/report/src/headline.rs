@@ -96,10 +96,15 @@ impl Report {
             return format!("A sample every {step}, none late.");
         }
         format!(
-            "A sample every {step}, but {} of {} intervals exceeded 1.5 times that (longest: {}); \
-             {} samples are missing.",
+            "A sample every {step}, but {} of {} intervals {} longer than 1.5 times that (longest: {}); \
+             missing samples: {}.",
             units::count(cadence.late_samples),
             units::count(cadence.samples - 1),
+            if cadence.late_samples == 1 {
+                "is"
+            } else {
+                "are"
+            },
             units::time(cadence.longest_gap_us),
             units::count(cadence.missing_samples)
         )

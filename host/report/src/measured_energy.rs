@@ -41,7 +41,7 @@ impl Report {
         self.about.notes.extend(gap_note(&energy, scope));
         if let Some(covered) = summary.trace_covered_ratio {
             let note = format!(
-                "{} The scope's recording covers {:.1} % of the trace, including {} of {} {} from start to end.",
+                "{} The scope's recording covers {:.1} % of the trace, including {} of {} {} completely.",
                 offset_note(offset_ns),
                 covered * 100.0,
                 units::count(energy.covered_writes()),

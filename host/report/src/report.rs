@@ -275,7 +275,8 @@ fn uneven(audit: &cadence::Cadence) -> Option<String> {
     if is_irregular(audit) {
         return Some(format!(
             "the samples do not arrive at a constant rate: {} of {} intervals differ by more than a quarter from the median; if \
-             they are recorded on events, at several rates or by several sensors, late and missing samples mean nothing",
+             the samples are triggered by events, or come from several sensors or at several rates, late and missing samples mean \
+             nothing",
             units::count(steps - audit.regular_steps),
             units::count(steps),
         ));
@@ -331,7 +332,7 @@ fn of_histogram(histogram: Histogram) -> Report {
         ..report.summary
     };
     report.warnings.push(
-        "this file contains a histogram, not individual writes in their order; stalls, throughput and sustained rates \
+        "this file contains a histogram, not a sequence of individual writes; stalls, throughput and sustained rates \
          are not available"
             .to_string(),
     );

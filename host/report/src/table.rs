@@ -1,7 +1,7 @@
 //! The figures as a table, for a terminal or as Markdown.
 
 use crate::report::{Noun, Report};
-use crate::summary::{EnergyShare, EnergySummary};
+use crate::summary::{EnergyShare, EnergySummary, Input};
 use crate::units;
 use std::fmt::Write;
 
@@ -131,7 +131,10 @@ fn measured(report: &Report) -> Section {
     // A report on a scope's file alone has no writes.
     let writes = Some(summary.writes).filter(|&writes| writes > 0);
     let rows = [
-        row("input", writes, |_| summary.input.name().to_string()),
+        row("input", writes, |_| match summary.input {
+            Input::Writes => report.noun.plural().to_string(),
+            input => input.name().to_string(),
+        }),
         row(report.noun.plural(), writes, units::count),
         row(
             "payload",
@@ -201,7 +204,7 @@ fn throughput(report: &Report) -> Section {
 fn stalls(report: &Report) -> Section {
     let stalls = &report.summary.stalls;
     let origin = if report.threshold_is_default {
-        "default"
+        "automatic"
     } else {
         "given"
     };
@@ -234,7 +237,7 @@ fn sustained_rates(report: &Report) -> Section {
     let rows = rates.map(|row| {
         let name = format!("{} buffer", units::binary_bytes(row.buffer_bytes));
         let rate = match row.rate_bytes_per_s {
-            0.0 => format!("less than one {}", report.noun.singular()),
+            0.0 => format!("smaller than one {}", report.noun.singular()),
             rate => units::rate(rate),
         };
         (name, rate)

@@ -86,7 +86,7 @@ fn a_square_wave_aligned_with_the_writes() {
     assert_eq!(energy.in_stalls.energy_ratio, Some(0.540541));
     assert_eq!(energy.in_stalls.time_ratio, Some(0.285714));
     let note = "The scope's time 0 is aligned with the start of the trace; use --scope-offset to shift it. \
-        The scope's recording covers 100.0 % of the trace, including 4 of 4 writes from start to end.";
+        The scope's recording covers 100.0 % of the trace, including 4 of 4 writes completely.";
     assert_eq!(report.about.notes, [note]);
     assert_eq!(report.warnings, [""; 0]);
 }

@@ -109,7 +109,7 @@ fn energy_shares_the_time_axis_of_the_writes() {
     for text in [
         "Write latency over time",
         "Energy in each 10 ms over time",
-        "including 12 of 12 writes from start to end",
+        "including 12 of 12 writes completely",
         "stalls use 81.3 % of the trace's energy",
     ] {
         assert!(markup.contains(text), "{text} is missing");

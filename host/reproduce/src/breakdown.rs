@@ -96,7 +96,7 @@ impl Breakdown {
     pub fn sentence(&self, operation: &str) -> String {
         let ms = |ns: f64| format!("{:.2} ms", ns / 1e6);
         format!(
-            "{operation}: mean latency {}, of which card {}, bus {}, driver CPU {}, FAT library CPU {}. The FAT \
+            "{operation}: {} on average, made up of card {}, bus {}, driver CPU {} and FAT library CPU {}. The FAT \
              library reads {:.1} and writes {:.1} blocks for {:.1} blocks of payload.",
             ms(self.total_ns),
             ms(self.card_ns),

@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn fit_rows_are_those_committed_to_before_tuning() {
-        assert_eq!(fits_hash(), 12_739_326_518_351_273_021);
+        assert_eq!(fits_hash(), 2_909_242_085_795_743_645);
     }
 
     /// The server has two processor times, which are not published: one fit for each.
@@ -295,7 +295,7 @@ mod tests {
             quantities,
             [
                 "download, server in the main loop",
-                "download in pieces of 32 B"
+                "download in chunks of 32 B"
             ]
         );
     }

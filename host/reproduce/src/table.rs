@@ -49,7 +49,7 @@ impl Outcome {
             None => "no result",
             Some(factor) if factor <= CLOSE => "within 25 %",
             Some(factor) if factor <= NEAR => "within a factor of 2",
-            Some(_) => "off",
+            Some(_) => "beyond a factor of 2",
         }
     }
 }
@@ -123,14 +123,14 @@ pub fn summary(outcomes: &[Outcome]) -> String {
         let near = fits.iter().filter(|factor| **factor <= NEAR).count();
         let _ = writeln!(
             out,
-            "fit: {close} of {} within 25 %, {near} within a factor of 2, largest deviation a factor of {worst:.2}",
+            "fits: {close} of {} within 25 %, {near} within a factor of 2, largest deviation a factor of {worst:.2}",
             fits.len()
         );
     }
     if let Some(median) = predictions.get(predictions.len() / 2) {
         let _ = writeln!(
             out,
-            "prediction: {} rows, median deviation a factor of {median:.2}",
+            "predictions with a published figure: {}, median deviation a factor of {median:.2}",
             predictions.len()
         );
     }

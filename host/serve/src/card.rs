@@ -40,7 +40,7 @@ impl ServedCard {
                 let text = error.to_string();
                 let reason = text.split("; ").next().unwrap_or_default();
                 Err(format!(
-                    "{}: {reason}; use a card or an image with FAT16 or FAT32, or the mount point of another",
+                    "{}: {reason}; use a card or an image with FAT16 or FAT32, or mount the card and name its mount point",
                     path.display()
                 ))
             }

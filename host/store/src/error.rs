@@ -61,12 +61,12 @@ impl fmt::Display for StoreError {
 
 /// Message of the crate fatfs when no cluster is free; the crate has no error kind for this case.
 const FATFS_FULL: &str = "No space left on device";
-const WRITE_LESS: &str = "use a workload that writes less, or a larger card";
+const WRITE_LESS: &str = "write less, or use a larger card";
 
 fn remedy(error: &io::Error) -> Option<&'static str> {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            Some("free some space, or use a workload that writes less")
+            Some("free some space, or write less")
         }
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             Some("choose a directory you may write to")

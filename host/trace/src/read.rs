@@ -303,7 +303,7 @@ fn read_any(name: &str, reader: impl Read, options: &ReadOptions) -> Result<Load
         let reads = trace.operations().all(|o| o.kind == OperationKind::Read);
         if reads && !trace.is_empty() {
             trace.about.notes.push(format!(
-                "The file contains no writes; all figures are those of its {} reads.",
+                "The file contains no writes; all figures describe its {} reads.",
                 trace.len()
             ));
         }
@@ -318,7 +318,7 @@ fn read_any(name: &str, reader: impl Read, options: &ReadOptions) -> Result<Load
     }
     if preamble > 0 {
         loaded.about_mut().notes.push(format!(
-            "Skipped the text before the names of the columns in line {}.",
+            "Skipped the text before the header in line {}.",
             preamble + 1
         ));
     }

@@ -28,7 +28,7 @@ const CASES: &[(&str, &str)] = &[
     (" \n\n", ": the file is empty; measure or record again"),
     (
         "index,start_us,end_us\n",
-        ": contains no operations; record the trace again",
+        ": contains no reads or writes; record the trace again",
     ),
     (
         "index,start_us,end_us\n0,0,5\nwrite,0,0,512,5,9\n",
@@ -37,13 +37,13 @@ const CASES: &[(&str, &str)] = &[
     ),
     (
         "index,start_us,end_us\n0,0,5\nindex,start_us,end_us\n",
-        ", line 3: the name of the column index again, so two tables were joined here; to read the first, pass \
-         its lines: head -n 2 run7.csv",
+        ", line 3: the header with the column index appears again, so two tables were joined here; to read the first one, run \
+         head -n 2 run7.csv | cardiograph analyze -",
     ),
     (
         "index,start_us,end_us\n0,0,5\n\0\0\0\0",
         ", line 3: NUL bytes, typical of a preallocated file after a power loss; to read the \
-         data before them, pass the first 28 bytes: head -c 28 run7.csv",
+         data before them, keep only the first 28 bytes: head -c 28 run7.csv",
     ),
     (
         "\0\0\0\0",
@@ -118,7 +118,7 @@ const CASES: &[(&str, &str)] = &[
     ),
     (
         "0, 50, 2, 512, 0\n",
-        ": contains no operations; record the trace again",
+        ": contains no reads or writes; record the trace again",
     ),
     (
         "Iteration,FileSize(KB),BlockSize(B),WriteSpeed(MB/s),Latency(ms),MinLatency(ms),\
@@ -173,8 +173,8 @@ const CASES: &[(&str, &str)] = &[
     ),
     (
         "Time[ms],U[V]\n10,1.0\n20,1.0\nTime[ms],U[V]\n",
-        ", line 4: the name of the column Time[ms] again, so two tables were joined here; to read the first, pass \
-         its lines: head -n 3 run7.csv",
+        ", line 4: the header with the column Time[ms] appears again, so two tables were joined here; to read the first one, run \
+         head -n 3 run7.csv | cardiograph analyze -",
     ),
     (
         "Time[ms],U[V]\n10,1.0\n20",
@@ -183,7 +183,7 @@ const CASES: &[(&str, &str)] = &[
     (
         "Time[ms],U[V]\n10,1.0\n20,\0\0\n",
         ", line 3: NUL bytes, typical of a preallocated file after a power loss; to read the \
-         data before them, pass the first 24 bytes: head -c 24 run7.csv",
+         data before them, keep only the first 24 bytes: head -c 24 run7.csv",
     ),
 ];
 

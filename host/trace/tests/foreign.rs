@@ -196,7 +196,7 @@ const READ: &[(&str, Found)] = &[
 const REFUSED: &[(&str, &str)] = &[
     (
         "sketch_bare_us.txt",
-        "as ms the median write takes 812 ms, as us the median write takes 812 us; add --time-unit \
+        "read as ms, the median write takes 812 ms; read as us, the median write takes 812 us); add --time-unit \
          ms or --time-unit us",
     ),
     (
@@ -211,42 +211,39 @@ const REFUSED: &[(&str, &str)] = &[
     ("statistics.csv", "log one row per write"),
     (
         "recording_ambiguous.csv",
-        "as ms there is a sample every 1 s, as us there is a sample every 1 ms",
+        "read as ms, there is a sample every 1 s; read as us, there is a sample every 1 ms",
     ),
     ("px4_cpuload.csv", "--time-unit ms or --time-unit us"),
     (
         "fio_job_bw.1.log",
-        "a fio log of bandwidths, which does not contain the latency of each write; run fio with --write_lat_log",
+        "a fio bandwidth log, which does not contain the latency of each write; run fio with --write_lat_log",
     ),
-    ("fio_job_iops.1.log", "a fio log of operations per second"),
-    ("renamed_iops.txt", "a fio log of operations per second"),
-    (
-        "dd.txt",
-        "a summary (dd): it does not have a row for each write",
-    ),
+    ("fio_job_iops.1.log", "a fio IOPS log"),
+    ("renamed_iops.txt", "a fio IOPS log"),
+    ("dd.txt", "output of dd does not list individual writes"),
     (
         "iostat.txt",
         "run cardiograph bench on the card's directory",
     ),
-    ("crystaldiskmark.txt", "a summary (CrystalDiskMark)"),
+    ("crystaldiskmark.txt", "a CrystalDiskMark report does not"),
     (
         "sdfat_bench.txt",
         "print one row of time_us,latency_us for each write",
     ),
-    ("sd_bench.txt", "a summary (PX4's sd_bench)"),
+    ("sd_bench.txt", "output of PX4's sd_bench does not"),
     (
         "fio_summary.txt",
         "add --write_lat_log=NAME to fio and pass NAME_lat.1.log",
     ),
-    ("fio_summary.json", "a summary (fio's JSON summary)"),
-    ("fio_averages_bw.1.log", "a fio log of bandwidths"),
+    ("fio_summary.json", "fio's JSON summary does not"),
+    ("fio_averages_bw.1.log", "a fio bandwidth log"),
     ("percentiles.hgrm", "add --time-unit ms or --time-unit us"),
     (
         "before_after.csv",
         "the times in column \"after\" have no unit",
     ),
-    ("renamed_bw_slow.txt", "unless it is a log of bandwidths"),
-    ("renamed_bw.txt", "a fio log of bandwidths"),
+    ("renamed_bw_slow.txt", "unless it is a bandwidth log"),
+    ("renamed_bw.txt", "a fio bandwidth log"),
     ("renamed_rate_limited.txt", "as ns (fio 3) the median is"),
     (
         "four_numbers.csv",
@@ -302,10 +299,16 @@ const REFUSED: &[(&str, &str)] = &[
     ("utf16.csv", "the text is UTF-16LE"),
     ("utf32.csv", "the text is UTF-32"),
     ("nul_tail.csv", "line 122: NUL bytes"),
-    ("table.md", "a table drawn with lines; run sed"),
-    ("rows.jsonl", "one JSON object per line; run jq"),
+    (
+        "table.md",
+        "a table with drawn borders cannot be read directly; run sed",
+    ),
+    ("rows.jsonl", "JSON cannot be read directly; run jq"),
     ("array.json", "a JSON array; run jq"),
-    ("serial.txt", "latencies among words; run sed"),
+    (
+        "serial.txt",
+        "a text with latencies in sentences cannot be read directly; run sed",
+    ),
     ("assigned.txt", "rows with names and numbers; run grep"),
     ("monitor.txt", "time stamps of a serial monitor; run sed"),
     (
@@ -351,7 +354,7 @@ const NOTED: &[(&str, &str)] = &[
     ),
     (
         "read_latency.csv",
-        "The file contains no writes; all figures are those of its 120 reads.",
+        "The file contains no writes; all figures describe its 120 reads.",
     ),
     (
         "exposure.csv",
@@ -359,15 +362,15 @@ const NOTED: &[(&str, &str)] = &[
     ),
     ("coarse_ms.csv", "All latencies are multiples of 1 ms"),
     ("cut_in_number.csv", "its last number may be incomplete"),
-    (
-        "sizes_blocks.csv",
-        "The column \"blocks\" is not read as a length",
-    ),
+    ("sizes_blocks.csv", "The column \"blocks\" is ignored"),
     (
         "totals_german.csv",
         "Skipped 2 rows of totals or statistics (line 122: \"Summe\")",
     ),
-    ("ops_cmd.csv", "The figures do not include 120 reads."),
+    (
+        "ops_cmd.csv",
+        "The figures cover writes only: 120 reads are left out.",
+    ),
     ("fio_ios_differ.json", "The bins contain 120 of 900 writes"),
     ("epoch_ns_latency.csv", "they are read as ns since 1970"),
 ];
@@ -771,9 +774,10 @@ fn an_unknown_table_names_its_columns() {
     let found = message("tick count,v(x)");
     assert_eq!(
         found,
-        "my card.csv: unknown format, with the columns 'tick count' (5), 'v(x)' (800); name the column of the times of \
-         samples, as in cardiograph analyze 'my card.csv' --time-column 'tick count' (and --time-unit us, if its name has no unit); for writes, name that of their \
-         latencies, too: --latency-column 'v(x)'"
+        "my card.csv: unknown format; its columns, each with its first value, are 'tick count' (5), 'v(x)' (800); if it is a \
+         recording, name the column with the times of its samples: cardiograph analyze 'my card.csv' --time-column 'tick count' \
+         (with --time-unit us if the name of the column has no unit); if each row is a write, also name the column with \
+         its latency: --latency-column 'v(x)'"
     );
 }
 
@@ -798,15 +802,15 @@ fn tables_that_may_not_be_single_writes_are_doubted() {
     for (text, note) in [
         (
             "latency_us,size\n840,25\n870,20\n790,19\n912,4\n85012,1\n",
-            "fall, as counts in a histogram do",
+            "decrease, like the counts of a histogram",
         ),
         (
             "latency_us,0\n840,25\n870,20\n790,19\n912,4\n85012,1\n",
-            "column \"0\" fall, as counts",
+            "column \"0\" decrease, like the counts",
         ),
         (
             "bytes,latency_us\n512,970\n1024,1000\n2048,1030\n4096,1010\n",
-            "Each row has another length",
+            "Every row has a different length",
         ),
         (
             "n,latency_us\n0,942\n1,1896\n2,2750\n3,3555\n",

@@ -248,10 +248,7 @@ fn no_remedy_leads_to_other_figures_than_those_of_writes() {
         rows(|n, _, us| format!("{},{}\n", n * 512, us % 50))
     );
     for (text, expected) in [
-        (
-            table.as_str(),
-            "a summary: the column \"min_us\" has statistics",
-        ),
+        (table.as_str(), "the column \"min_us\" contains statistics"),
         (
             &speeds,
             "the column \"MB/s\" has rates instead of the latency of each write",
@@ -272,11 +269,11 @@ fn no_remedy_leads_to_other_figures_than_those_of_writes() {
         ),
         (
             "# TYPE w histogram\nw_bucket{le=\"0.1\"} 3\nw_bucket{le=\"+Inf\"} 4\n",
-            "a summary (a Prometheus histogram)",
+            "a Prometheus histogram does not",
         ),
         (
             "@us:\n[512, 1K)  390 |@@@@@@@|\n[64K, 128K)  10 |@@      |\n",
-            "a summary (bpftrace's histogram)",
+            "a bpftrace histogram does not",
         ),
         ("PK\x03\x04...", "a ZIP archive or a spreadsheet; unpack it"),
     ] {
@@ -388,7 +385,7 @@ fn doubts_are_noted() {
                 "n,latency_us\n{}",
                 rows(|n, _, us| format!("{},{us}\n", n + n / 9))
             ),
-            "leave gaps, so rows seem to be missing",
+            "have gaps, so rows seem to be missing",
         ),
         (
             format!(

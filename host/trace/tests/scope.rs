@@ -145,7 +145,7 @@ fn every_malformed_scope_file_has_its_message() {
         (
             "t,V1,V2\n0,1,1\n\0\0\0",
             ", line 3: NUL bytes, typical of a preallocated file after a power loss; to read the \
-             data before them, pass the first 14 bytes: head -c 14 scope.csv",
+             data before them, keep only the first 14 bytes: head -c 14 scope.csv",
         ),
     ];
     for (text, expected) in cases {

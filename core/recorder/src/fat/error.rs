@@ -168,7 +168,7 @@ impl<Card: fmt::Display> fmt::Display for Error<Card> {
                 "the card's root directory is damaged; repair the card on a computer, or format it",
             ),
             Error::NoJournal => f.write_str(
-                "the card has no recordings of Cardiograph (no CARDIOGR.JNL); check that this is the right card",
+                "the card has no Cardiograph recordings (no CARDIOGR.JNL); check that this is the right card",
             ),
             Error::ForeignJournal => f.write_str(
                 "CARDIOGR.JNL was copied from another card; use the original card",

@@ -83,7 +83,7 @@ pub(super) const WORKLOADS: &[Workload<'static>] = &[
     Workload {
         name: "file-size",
         study: STUDY,
-        about: "files of 1, 10, 100 and 1000 MB, each synced; 10, 10, 3 and 1 times",
+        about: "10, 10, 3 and 1 files of 1, 10, 100 and 1000 MB, each synced",
         phases: &[
             file_of_mb(1, 10),
             file_of_mb(10, 10),
@@ -94,7 +94,7 @@ pub(super) const WORKLOADS: &[Workload<'static>] = &[
     Workload {
         name: "filesystems",
         study: STUDY,
-        about: "1, 10 and 100 MB at random offsets of 200 MB, then files of 1 to 1000 MB, each synced; run it once per file system",
+        about: "1, 10 and 100 MB at random offsets within 200 MB, then files of 1 to 1000 MB, each synced; run it once per file system",
         phases: &[
             transfers_of_mb(1, 20),
             transfers_of_mb(10, 20),
@@ -108,7 +108,7 @@ pub(super) const WORKLOADS: &[Workload<'static>] = &[
     Workload {
         name: "cache-size",
         study: STUDY,
-        about: "transfers of 25 to 100 MB at random offsets of 200 MB; throughput drops once a card's fast area is full",
+        about: "transfers of 25 to 100 MB at random offsets within 200 MB; throughput drops once a card's fast area is full",
         phases: &[
             transfers_of_mb(25, 5),
             transfers_of_mb(32, 5),
@@ -122,7 +122,7 @@ pub(super) const WORKLOADS: &[Workload<'static>] = &[
     Workload {
         name: "chunk-sweep",
         study: STUDY,
-        about: "1 MiB as chunks of 1 MiB to 1 KiB at random offsets of 64 MiB",
+        about: "1 MiB at random offsets within 64 MiB, in chunks of 1 MiB to 1 KiB",
         phases: &[
             chunks_of_kib(1024),
             chunks_of_kib(512),

@@ -67,12 +67,12 @@ const fn workload(
 pub(super) const WORKLOADS: &[Workload<'static>] = &[
     workload(
         "magod2",
-        "10 files of 1000 lines of 100 B, 100 ms apart; open, append and close for each line (figures 4.6, 4.8)",
+        "10 files of 1000 lines of 100 B, one line every 100 ms; open, append and close for each line (figures 4.6, 4.8)",
         &[LINES],
     ),
     workload(
         "magod2-kept-open",
-        "10 files of 1000 lines of 100 B, 100 ms apart; files kept open (figures 4.9, 4.10)",
+        "10 files of 1000 lines of 100 B, one line every 100 ms; files kept open (figures 4.9, 4.10)",
         &[KEPT_OPEN],
     ),
     workload(

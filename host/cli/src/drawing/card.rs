@@ -13,7 +13,7 @@ pub fn card(name: &str, profile: &Profile) -> String {
         power,
         ..
     } = profile;
-    let mut left = vec![arrow("host: blocks of 512 B")];
+    let mut left = vec![arrow("host: 512 B blocks")];
     let rows = [paths(profile), controller_rows(controller)].concat();
     left.extend(framed("controller", &rows, true));
     let kind = match flash.program_us.len() {
@@ -150,7 +150,7 @@ fn flash_rows(profile: &Profile) -> Vec<String> {
         row("capacity", &units::bytes(profile.capacity_bytes as f64)),
         row("units", &unit),
         row("planes", &planes),
-        row("block", &block),
+        row("erase block", &block),
         row("spare blocks", &plural(flash.spare_blocks, "block")),
         row("read page", &time(flash.read_us)),
     ];
@@ -161,7 +161,7 @@ fn flash_rows(profile: &Profile) -> Vec<String> {
             &format!("{}, 1 bit per cell", time(flash.log_program_us)),
         ),
         row(
-            "erase block",
+            "erase time",
             &format!(
                 "{}, +{} % when worn",
                 time(flash.erase_us),

@@ -120,9 +120,7 @@ impl fmt::Display for RequestError {
             RequestError::CredentialsWrong => {
                 f.write_str("the user name or the password is wrong; correct --auth USER:PASSWORD")
             }
-            RequestError::Refused(404, _) => {
-                f.write_str("the server has no such file; check the path")
-            }
+            RequestError::Refused(404, _) => f.write_str("not found on the server; check the name"),
             RequestError::Refused(status, text) => match text.trim() {
                 "" => write!(f, "the server answered with status {status}"),
                 text => write!(f, "the server answered: {text} (status {status})"),

@@ -110,7 +110,7 @@ impl Download<'_> {
         match length.map_err(|error| self.failure(&error))? {
             Some(length) if length == bytes => Ok(Received::Complete),
             _ => Err(Failure::new(format!(
-                "{}: exists already and has another length than the file of the server; name another \
+                "{}: exists already, with a length different from that of the file on the server; name another \
                  output with -o, or replace the file with --force",
                 output.display()
             ))),

@@ -63,6 +63,15 @@ impl Url {
                 "{text}: expected a server and a path, such as 192.168.4.1/REC00000/REC00001.CSV"
             ));
         }
+        let port = server.rsplit_once(':').map_or("", |(_, port)| port);
+        if port.bytes().all(|byte| byte.is_ascii_digit())
+            && port.parse::<u16>().is_err()
+            && !port.is_empty()
+        {
+            return Err(format!(
+                "{text}: {port} is not a port; the range is 1 to 65535"
+            ));
+        }
         let (path, query) = match path.split_once('?') {
             Some((path, query)) => (path, Some(query.to_string())),
             None => (path, None),

@@ -3,7 +3,7 @@
 use crate::conditions::{self, Condition};
 use crate::shared::Shared;
 use crate::target::DEFAULT_TARGET;
-use crate::values::{bytes, duration};
+use crate::values::{bytes, duration, whole};
 use clap::ValueEnum;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -30,11 +30,11 @@ pub struct Record {
 
     /// Samples per second in each stream; not allowed if --samples names a recording, which has its own timing
     /// [default: 860]
-    #[arg(long, value_name = "HZ")]
+    #[arg(long, value_name = "HZ", value_parser = whole::<u32>)]
     pub rate: Option<u32>,
 
     /// Bytes per sample; for CSV the length of a line including CR LF [default: 100]
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", value_parser = whole::<usize>)]
     pub sample_bytes: Option<usize>,
 
     /// Length of the recording [default: 60s; with --samples, all samples]
@@ -54,7 +54,7 @@ pub struct Record {
     pub policy: PolicyArg,
 
     /// Number of streams, 1 to 4. With --format binary all streams share their files; with csv each stream has its own
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u32>)]
     pub streams: u32,
 
     /// File format [default: csv for one stream and with --samples, binary for several streams]
@@ -71,7 +71,7 @@ pub struct Record {
     pub compare: bool,
 
     /// Seed of the simulated card
-    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    #[arg(long, value_name = "SEED", default_value_t = 1, value_parser = whole::<u64>)]
     pub seed: u64,
 
     /// Begin a new file after this time (`stream`), or write the collected samples (`after-session`) [default: never;

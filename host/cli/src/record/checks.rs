@@ -38,8 +38,8 @@ pub fn options(args: &Record) -> Result<NonZeroU32, Failure> {
     let ring_bytes = args.buffer / u64::from(args.streams);
     if !(RING_BYTES_MIN as u64..=RING_BYTES_MAX as u64).contains(&ring_bytes) {
         return refuse(format!(
-            "--buffer is {}, {ring_bytes} B per stream; each stream needs {RING_BYTES_MIN} B, two blocks, to 2 GiB",
-            units::binary_bytes(args.buffer)
+            "--buffer gives each stream {}; the permitted range per stream is {RING_BYTES_MIN} B (two blocks) to 2 GiB",
+            units::binary_bytes(ring_bytes)
         ));
     }
     if !FILE_BYTES.contains(&args.file_size) {
@@ -80,7 +80,7 @@ fn sample_bytes(args: &Record) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::new(format!(
-        "--sample-bytes is {bytes}, but generated samples have {} to {} B in this format; {remedy}",
+        "--sample-bytes is {bytes}, but generated samples are {} to {} B long in this format; {remedy}",
         range.start(),
         range.end()
     )))
@@ -139,8 +139,8 @@ pub fn directory(args: &Record) -> Result<(), Failure> {
     let refuse = |why: &str| Err(Failure::new(format!("{}: {why}", args.target)));
     if args.compare || args.policy != PolicyArg::Stream {
         return refuse(
-            "directories work only with --policy stream, because the other policies are simulations; remove \
-             the option, or use a simulated card as sim:CARD@BOARD",
+            "the policies other than stream are simulated, so they need a simulated card; name one as \
+             sim:CARD@BOARD, or remove --compare and --policy",
         );
     }
     if args.samples.as_deref().is_some_and(is_standard_output) {
@@ -200,11 +200,11 @@ pub fn load(
     let room = profile.capacity_bytes.saturating_sub(OVERHEAD_BYTES);
     if bytes > room && !removes {
         return Err(Failure::new(format!(
-            "{}: {} of samples do not fit on a card of {}; reduce --for, use a larger card, or add --when-full \
-             remove-oldest",
+            "{}: the samples take {}, but at most {} fit on this card; reduce --for, use a larger card, or add \
+             --when-full remove-oldest",
             args.target,
             units::bytes(bytes as f64),
-            units::bytes(profile.capacity_bytes as f64)
+            units::bytes(room as f64)
         )));
     }
     Ok(())

@@ -106,7 +106,7 @@ fn replayed(path: &Path, length: Option<Duration>) -> Result<InputLines, Failure
     let loaded = read_from(&name, &text[..], &ReadOptions::default());
     let loaded = loaded.map_err(|error| match error.is_of_format() {
         true => Failure::new(format!(
-            "{name}: this is not a recording, a table with a column of times such as time_us; `cardiograph analyze {}` \
+            "{name}: this is not a recording, that is, a table with a time column such as time_us; `cardiograph analyze {}` \
              says how the file can be read",
             quoted(path.as_os_str())
         )),

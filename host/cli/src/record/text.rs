@@ -58,7 +58,7 @@ fn samples(figures: &Figures) -> Section {
     Section {
         heading: "Samples",
         rows: vec![
-            row("pushed", units::count(figures.samples_pushed)),
+            row("produced", units::count(figures.samples_pushed)),
             row("written", units::count(figures.samples_written)),
             row("lost", in_colour(figures.samples_lost > 0, lost(figures))),
             row("files", units::count(figures.files)),
@@ -81,9 +81,12 @@ pub fn lost(figures: &Figures) -> String {
 
 fn buffer(figures: &Figures) -> Section {
     let ring_bytes = figures.buffer_bytes / u64::from(figures.streams);
-    let each = match figures.streams {
-        1 => String::new(),
-        _ => format!(", {} per stream", units::binary_bytes(ring_bytes)),
+    let (each, fullest) = match figures.streams {
+        1 => (String::new(), ""),
+        _ => (
+            format!(", {} per stream", units::binary_bytes(ring_bytes)),
+            " in the fullest stream",
+        ),
     };
     Section {
         heading: "Buffer",
@@ -92,8 +95,8 @@ fn buffer(figures: &Figures) -> Section {
             row(
                 "peak",
                 format!(
-                    "{} ({})",
-                    units::bytes(figures.buffer_peak_bytes as f64),
+                    "{}{fullest} ({})",
+                    units::binary_bytes(figures.buffer_peak_bytes),
                     units::percent(figures.buffer_peak_bytes as f64 / ring_bytes as f64)
                 ),
             ),
@@ -115,9 +118,9 @@ fn rate(figures: &Figures) -> Section {
     }
     if let Some(bound) = figures.sustained_bound_bytes_per_s {
         rows.push(row(
-            "sustained bound",
+            "highest rate",
             format!(
-                "{}, {}{}",
+                "{} {}{}",
                 units::rate(bound),
                 bound_of(figures),
                 lost_below(figures, bound)
@@ -135,10 +138,9 @@ fn lost_below(figures: &Figures, bound: f64) -> String {
     let kept = figures.samples_written.max(1) as f64 / figures.samples_pushed.max(1) as f64;
     let pushed = figures.file_rate_bytes_per_s / kept;
     match figures.samples_lost {
-        1.. if pushed * 1.1 < bound => format!(
-            "; this run lost samples at {}, below that rate",
-            units::rate(pushed)
-        ),
+        1.. if pushed * 1.1 < bound => {
+            format!("; this run lost samples at {}", units::rate(pushed))
+        }
         _ => String::new(),
     }
 }
@@ -146,9 +148,9 @@ fn lost_below(figures: &Figures, bound: f64) -> String {
 /// Describes the write loop whose sustained rate is the upper bound of the recorder's.
 fn bound_of(figures: &Figures) -> &'static str {
     match (figures.streams, figures.format) {
-        (1, _) | (_, "binary") => "a plain CMD25 loop with this buffer",
+        (1, _) | (_, "binary") => "for a plain CMD25 loop with this buffer",
         _ => {
-            "a plain CMD25 loop that alternates between one file per stream every 16 KiB, with this buffer"
+            "for a plain CMD25 loop that switches between one file per stream every 16 KiB, with this buffer"
         }
     }
 }
@@ -197,13 +199,13 @@ pub fn at_risk(figures: &Figures) -> String {
 
 fn gaps(figures: &Figures) -> Section {
     let shown = |gap: &GapFigures| {
-        let stream = gap.stream.map(|stream| format!(", stream {stream}"));
+        let stream = gap.stream.map(|stream| format!("stream {stream}: "));
         let value = format!(
-            "{} lost, starting at sample {}; cause: {}{}",
+            "{}{} lost, starting at sample {}; cause: {}",
+            stream.unwrap_or_default(),
             units::count(gap.samples),
             gap.first_sample,
-            gap.cause,
-            stream.unwrap_or_default()
+            cause(gap.cause)
         );
         (format!("at {}", units::time(gap.at_us as f64)), value)
     };
@@ -214,6 +216,21 @@ fn gaps(figures: &Figures) -> Section {
     Section {
         heading: "Gaps",
         rows,
+    }
+}
+
+/// Describes the cause of a gap; its keyword is in the JSON.
+fn cause(word: &str) -> &str {
+    match word {
+        "busy" => "the card was busy",
+        "no-card" => "there was no card",
+        "card-failed" => "the card failed",
+        "card-full" => "the card was full",
+        "file-not-ready" => "the next file was not ready",
+        "read" => "a read was in progress",
+        "bad-sample" => "the sample had a wrong length",
+        "session" => "the buffer was full before the end of the session",
+        word => word,
     }
 }
 

@@ -57,7 +57,7 @@ impl Access {
             false => format!("http://{}/", self.address),
         };
         match self.settings.is_read_only {
-            true => format!("{url} (read-only; --write or --auth allows changes)"),
+            true => format!("{url} (read-only; --auth allows changes)"),
             false => url,
         }
     }

@@ -90,9 +90,11 @@ fn measured(report: &Report, index: u8) -> Result<Measured, String> {
     };
     let Some(trace) = report.trace().filter(|_| report.has_writes()) else {
         return refuse(match report.summary.input {
-            Input::Recording => "samples, whose steps do not show how long writes took",
+            Input::Recording => {
+                "samples; the intervals between them do not show how long writes took"
+            }
             Input::Histogram => {
-                "a histogram without the order of the writes, on which the intervals depend"
+                "a histogram, which does not show the order of the writes, on which the confidence intervals depend"
             }
             _ => "no individual writes",
         });
@@ -147,7 +149,7 @@ impl Percentile {
             Some(reason) => Err(reason),
             None => sorted.resample(ppm, stalls).ok_or_else(|| {
                 format!(
-                    "the latencies of {name} drift or change in phases, and {} writes are too few to average that out; measure for longer",
+                    "the latencies of {name} drift or change over time, and {} writes are too few to average that out; measure for longer",
                     units::count(writes)
                 )
             }),

@@ -92,11 +92,11 @@ pub fn rows(comparison: &Comparison) -> Vec<Vec<String>> {
             let longest = units::time(side.latency_us.worst_case);
             Some(format!("{longest} (n = {})", units::count(side.writes)))
         }),
-        named("longest of 10 × n writes", &|side| {
+        named("predicted longest of 10 × n writes", &|side| {
             Some(match &side.tail {
                 Some(tail) => {
                     format!(
-                        "{} (predicted, no interval)",
+                        "{} (no interval)",
                         units::time(tail.in_ten_times_as_many_us)
                     )
                 }
@@ -150,11 +150,11 @@ fn sentence(verdict: &Verdict) -> String {
     let said = match verdict.verdict {
         Outcome::Faster => format!("{side} is faster than {base}"),
         Outcome::Slower => format!("{side} is slower than {base}"),
-        Outcome::CannotTell => "cannot tell".to_string(),
+        Outcome::CannotTell => format!("cannot tell whether {side} is faster than {base}"),
     };
     let ratio = match (verdict.ratio, verdict.ratio_interval) {
         (Some(ratio), Some([low, high])) => format!(
-            ": {} times the latency of {base} ({} to {})",
+            "; its latency is {} times that of {base} ({} to {})",
             digits(ratio),
             digits(low),
             digits(high)
@@ -162,18 +162,20 @@ fn sentence(verdict: &Verdict) -> String {
         _ => String::new(),
     };
     let reason = verdict.reason.as_ref();
-    let reason = reason.map_or(String::new(), |reason| match ratio.is_empty() {
-        true => format!(": {reason}"),
-        false => format!("; {reason}"),
-    });
-    format!("{side}, {figure}: {said}{ratio}{reason}.")
+    let reason = reason.map_or(String::new(), |reason| format!("; {reason}"));
+    let heading = if *figure == "median" {
+        "Median"
+    } else {
+        figure
+    };
+    format!("{heading}: {said}{ratio}{reason}.")
 }
 
 /// Formats a ratio so that its difference from 1 has two digits.
 fn digits(ratio: f64) -> String {
     let difference = (ratio - 1.0).abs();
     let decimals = match difference {
-        d if d < 1e-9 => 0.0,
+        d if d < 1e-9 => 2.0,
         d => (1.0 - d.log10().floor()).clamp(0.0, 6.0),
     };
     format!("{ratio:.0$}", decimals as usize)

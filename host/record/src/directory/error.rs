@@ -14,6 +14,8 @@ pub enum DirectoryError {
         /// Error of the operating system.
         source: io::Error,
     },
+    /// The file system of the directory does not allow new files.
+    NoFiles(PathBuf),
     /// Another program records to the directory or recovers it.
     InUse(PathBuf),
     /// The directory contains no recording.
@@ -61,6 +63,11 @@ impl fmt::Display for DirectoryError {
             DirectoryError::Io { path, source } => {
                 write!(f, "{}: {source}; {}", path.display(), remedy(source.kind()))
             }
+            DirectoryError::NoFiles(path) => write!(
+                f,
+                "{}: files cannot be created here; use another directory",
+                path.display()
+            ),
             DirectoryError::InUse(path) => write!(
                 f,
                 "{}: another program is recording to this directory; wait until that program ends, or use another directory",

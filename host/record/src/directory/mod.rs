@@ -246,6 +246,10 @@ impl Folder {
             Err(error) if error.kind() == ErrorKind::NotFound && self.access == Access::DryRun => {
                 return Ok(());
             }
+            // The directory exists, but holds no ordinary files: `/proc`, for example.
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Err(DirectoryError::NoFiles(self.path.clone()));
+            }
             lock => lock.map_err(DirectoryError::at(&path))?,
         };
         match lock.try_lock() {

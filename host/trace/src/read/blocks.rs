@@ -70,7 +70,10 @@ impl Device {
         let mut trace = self.trace;
         let writes = trace.len() as u64 - self.reads;
         if self.reads > 0 && writes > 0 {
-            let note = format!("The figures do not include {} reads.", self.reads);
+            let note = format!(
+                "The figures cover writes only: {} reads are left out.",
+                self.reads
+            );
             trace.about.notes.push(note);
         }
         if self.moved > 0 {

@@ -319,7 +319,7 @@ impl Totals {
             &format!("{} rows", self.rows)
         };
         Some(format!(
-            "Skipped {rows} of totals or statistics (line {line}: \"{label}\")."
+            "Skipped {rows} with totals or statistics (line {line}: \"{label}\")."
         ))
     }
 }

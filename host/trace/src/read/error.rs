@@ -278,6 +278,10 @@ pub(super) enum Problem {
         wanted: String,
         found: String,
     },
+    NoTopic {
+        wanted: String,
+        found: String,
+    },
     SeveralColumns {
         names: String,
         option: &'static str,

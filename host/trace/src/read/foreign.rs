@@ -6,11 +6,15 @@ use super::remedy::ANALYZE;
 
 /// First bytes of a file, its format, and the command that prints its table.
 const CONTAINERS: &[(&[u8], &str, &str)] = &[
-    (b"\x1f\x8b", "compressed with gzip", "gzip -dc FILE"),
-    (b"\x28\xb5\x2f\xfd", "compressed with zstd", "zstd -dc FILE"),
-    (b"\xfd7zXZ\0", "compressed with xz", "xz -dc FILE"),
-    (b"BZh", "compressed with bzip2", "bzip2 -dc FILE"),
-    (b"\x93NUMPY", "an array of NumPy", NUMPY),
+    (b"\x1f\x8b", "a gzip-compressed file", "gzip -dc FILE"),
+    (
+        b"\x28\xb5\x2f\xfd",
+        "a zstd-compressed file",
+        "zstd -dc FILE",
+    ),
+    (b"\xfd7zXZ\0", "an xz-compressed file", "xz -dc FILE"),
+    (b"BZh", "a bzip2-compressed file", "bzip2 -dc FILE"),
+    (b"\x93NUMPY", "a NumPy array", NUMPY),
     (b"ARROW1", "an Arrow file", ARROW),
 ];
 
@@ -23,22 +27,22 @@ const ARROW: &str = "python3 -c 'import pandas, sys; pandas.read_feather(sys.arg
 const PROGRAMS: &[(&[u8], &str, &str)] = &[
     (
         b"PK\x03\x04",
-        "a ZIP archive or a spreadsheet",
+        "this is a ZIP archive or a spreadsheet",
         "unpack it, or save the sheet as CSV",
     ),
     (
         b"\xd0\xcf\x11\xe0",
-        "a spreadsheet (.xls)",
+        "this is a spreadsheet (.xls)",
         "save the sheet as CSV",
     ),
     (
         b"SQLite format 3\0",
-        "a database of SQLite",
+        "this is an SQLite database",
         "sqlite3 FILE .tables lists its tables; run sqlite3 -header -csv FILE 'select * from TABLE' | cardiograph analyze -",
     ),
     (
         b"\x89HDF\r\n\x1a\n",
-        "an HDF5 file",
+        "this is an HDF5 file",
         "export the dataset as CSV",
     ),
 ];
@@ -87,7 +91,7 @@ fn drawn(line: &str, below: &str) -> Found {
         let edits = "-e '/^[-+=|: ]*$/d' -e '/^\\([0-9]+ rows?\\)$/d' -e 's/^[| ]+//' -e 's/[| ]+$//' \
                      -e 's/ *\\| */,/g'";
         (
-            "a table drawn with lines",
+            "a table with drawn borders",
             format!("sed -E {edits} FILE | {ANALYZE}"),
         )
     })
@@ -133,7 +137,7 @@ fn in_one_row(line: &str, below: &str) -> Found {
     let is_list = start > 0 && count > 1 || below.is_empty() && count >= NUMBERS_MIN;
     (are_numbers && is_list && !is_nested && !is_json).then(|| {
         (
-            "numbers in one row",
+            "a list of numbers in one row",
             format!(
                 "sed 's/.*[[{{(]//' FILE | grep -oE '[0-9.]+' | {ANALYZE} with the --time-unit of the numbers"
             ),
@@ -161,7 +165,7 @@ fn strace(head: &[u8]) -> Found {
     lines.find(is_write)?;
     let rows = "s/^.*write(64)?\\(.* = ([0-9]+) <([0-9.]+)>$/\\3,\\2/p";
     Some((
-        "a log of strace",
+        "an strace log",
         format!("(echo latency_s,bytes; sed -nE '{rows}' FILE) | {ANALYZE}"),
     ))
 }

@@ -98,7 +98,7 @@ pub(super) fn of_latencies(what: &str, numbers: &Numbers) -> Result<Guess, Fault
     };
     let reading = |unit: Unit| {
         format!(
-            "as {} the median write takes {}",
+            "read as {}, the median write takes {}",
             unit.name,
             span(median * seconds(unit))
         )
@@ -112,8 +112,8 @@ pub(super) fn note_of_magnitude(name: &str, unit: Unit, numbers: &Numbers) -> Op
     let is_usual = median_s <= 0.0 || (1e-5..=0.25).contains(&median_s);
     (!is_usual).then(|| {
         format!(
-            "The column \"{name}\" names the unit {}, so the median write takes {}, which is unusual; if the unit is \
-             another one, correct the name.",
+            "The column \"{name}\" names the unit {}, so the median write takes {}, which is unusual; if this unit is \
+             wrong, correct the name.",
             unit.name,
             span(median_s)
         )
@@ -136,7 +136,7 @@ pub(super) fn since_1970(name: &str, numbers: &Numbers) -> Option<Guess> {
     Some(Guess {
         unit,
         reason: format!(
-            "The times in column \"{name}\" have no unit; they are read as {} since 1970, which is the year {}.",
+            "The times in column \"{name}\" have no unit; they are read as {} since 1970 and begin in {}.",
             unit.name,
             year.floor()
         ),
@@ -176,7 +176,7 @@ pub(super) fn of_times(name: &str, numbers: &Numbers, is_ulog: bool) -> Result<G
     };
     let reading = |unit: Unit| {
         format!(
-            "as {} there is a sample every {}",
+            "read as {}, there is a sample every {}",
             unit.name,
             span(step * seconds(unit))
         )
@@ -196,12 +196,12 @@ fn decided(
         let others = [MILLISECOND, MICROSECOND, SECOND];
         let others = others.into_iter().filter(|other| *other != unit);
         let other: String = others
-            .map(|other| format!(", {}", reading(other)))
+            .map(|other| format!("; {}", reading(other)))
             .collect();
         return Ok(Guess {
             unit,
             reason: format!(
-                "{} have no unit; {}{other}. They are read as {}; --time-unit sets another unit.",
+                "{} have no unit: {}{other}. They are read as {}; --time-unit sets another unit.",
                 capital(what),
                 reading(unit),
                 unit.name
@@ -219,7 +219,7 @@ fn decided(
         .collect();
     Err(Problem::UnitUnknown {
         what: what.to_owned(),
-        readings: readings.join(", "),
+        readings: readings.join("; "),
         options: options.join(" or "),
     }
     .in_file())

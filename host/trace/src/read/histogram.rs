@@ -67,7 +67,7 @@ pub(super) fn read_fio_json(rest: impl Read, mut about: About) -> Result<Histogr
         sum_ns += latency["mean"].as_f64().unwrap_or(0.0) * writes as f64;
     }
     about.notes.push(
-        "The latencies are fio's completion latencies (clat); each bin of fio is up to 1.6 % wide."
+        "The latencies are fio's completion latencies (clat); its bins are up to 1.6 % wide."
             .to_owned(),
     );
     if writes().count() > 1 {
@@ -151,7 +151,8 @@ pub(super) fn read_hgrm<R: Read>(
         return Err(Problem::HistogramCut.in_file());
     }
     about.notes.push(
-        "The file lists some percentiles only; a percentile between them is read as the next higher one.".to_owned(),
+        "The file lists only some percentiles; for those in between, the next higher one is used."
+            .to_owned(),
     );
     about.notes.push(super::block_note(options.block_bytes));
     let payload_bytes = before.saturating_mul(options.block_bytes);

@@ -50,14 +50,15 @@ pub(super) fn read<R: Read>(lines: &mut Lines<R>, about: About) -> Result<Trace,
         offset_bytes = offset_bytes.wrapping_add(length_bytes);
     }
     let notes = &mut trace.about.notes;
-    notes.push("ioping prints no times of day; the requests are placed end to end.".to_owned());
+    notes.push("ioping prints no timestamps, so each request is assumed to begin when the previous one ends.".to_owned());
     if warmups > 0 {
         notes.push(format!(
-            "Skipped {warmups} warm-up requests, as ioping does."
+            "Skipped {warmups} warm-up {}, as ioping does.",
+            if warmups == 1 { "request" } else { "requests" }
         ));
     }
     if reads > 0 && reads < trace.len() as u64 {
-        let note = format!("The figures do not include {reads} reads.");
+        let note = format!("The figures cover writes only: {reads} reads are left out.");
         trace.about.notes.push(note);
     }
     Ok(trace)

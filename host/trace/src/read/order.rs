@@ -65,7 +65,7 @@ impl Clock<'_> {
         let (at, rows) = (self.index + 1, self.rows_above);
         let program = format!("NR > {rows} {{ ${at} = sprintf(\"%.6f\", ${at} * 86400) }} 1");
         Problem::Prose {
-            what: "times in days, as spreadsheets and MATLAB count them",
+            what: "a time in days, as in spreadsheets and MATLAB,",
             command: format!("{} --time-unit s", awk(self.separator, &program)),
         }
     }

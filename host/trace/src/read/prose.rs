@@ -1,4 +1,4 @@
-//! Text with latencies among words, or in the notation of another format. It is refused with a command that extracts
+//! Text with latencies in sentences, or in the notation of another format. It is refused with a command that extracts
 //! the latencies.
 
 use super::columns::{is_number, unit_named};
@@ -93,12 +93,7 @@ fn json(line: &str) -> Found {
     let header = list(&|name| format!("\"{name}\""));
     let values = list(&|name| format!(".{name}"));
     let program = format!("[{header}], (inputs | [{values}]) | @csv");
-    (!names.is_empty()).then(|| {
-        (
-            "one JSON object per line",
-            format!("jq -rn '{program}' FILE | {ANALYZE}"),
-        )
-    })
+    (!names.is_empty()).then(|| ("JSON", format!("jq -rn '{program}' FILE | {ANALYZE}")))
 }
 
 /// Returns the jq program for a table in one JSON object, which may be too long for the text in memory.
@@ -210,9 +205,9 @@ fn among_words(head: &[u8]) -> Found {
         _ => return None,
     };
     Some((
-        "latencies among words",
+        "a text with latencies in sentences",
         format!(
-            "sed -nE 's/^{pattern}.*/\\1/p' FILE | {ANALYZE} (rows with other words are left out)"
+            "sed -nE 's/^{pattern}.*/\\1/p' FILE | {ANALYZE} (lines with other words are skipped)"
         ),
     ))
 }

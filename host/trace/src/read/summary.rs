@@ -10,26 +10,34 @@ const SKETCH: &str =
 
 /// Words that all occur in the output of a tool, its name, and a way to get one row per write.
 const TOOLS: &[(&[&str], &str, &str)] = &[
-    (&["records in", "records out", "copied"], "dd", BENCH),
-    (&["avg-cpu:"], "iostat", BENCH),
-    (&["w_await"], "iostat", BENCH),
-    (&["CrystalDiskMark"], "CrystalDiskMark", BENCH),
-    (&["Timing", "disk reads"], "hdparm", BENCH),
-    (&["write speed and latency"], "SdFat's bench", SKETCH),
-    (&["speed,max,min,avg"], "SdFat's bench", SKETCH),
-    (&["[sd_bench]"], "PX4's sd_bench", BENCH),
+    (
+        &["records in", "records out", "copied"],
+        "output of dd",
+        BENCH,
+    ),
+    (&["avg-cpu:"], "output of iostat", BENCH),
+    (&["w_await"], "output of iostat", BENCH),
+    (&["CrystalDiskMark"], "a CrystalDiskMark report", BENCH),
+    (&["Timing", "disk reads"], "output of hdparm", BENCH),
+    (
+        &["write speed and latency"],
+        "output of SdFat's bench",
+        SKETCH,
+    ),
+    (&["speed,max,min,avg"], "output of SdFat's bench", SKETCH),
+    (&["[sd_bench]"], "output of PX4's sd_bench", BENCH),
     (&["# TYPE", "_bucket{"], "a Prometheus histogram", SKETCH),
-    (&["|@@", " |\n"], "bpftrace's histogram", BIOSNOOP),
+    (&["|@@", " |\n"], "a bpftrace histogram", BIOSNOOP),
     (
         &["distribution", " -> ", "|**"],
-        "BCC's histogram",
+        "a BCC histogram",
         BIOSNOOP,
     ),
     (&["clat (", "IOPS="], "fio's summary", FIO),
     (
         &["min/avg/max/mdev", "iops"],
-        "ioping's statistics",
-        "pass the lines of its requests too, without -q",
+        "ioping's summary",
+        "run ioping without -q, and pass the lines of its requests too",
     ),
 ];
 

@@ -69,12 +69,12 @@ pub(super) fn read(
     let (topics, dropouts) = scan(messages());
     let (id, topic) = chosen(&topics, options)?;
     about.notes.push(format!(
-        "The times are those of the topic {}; the file has {}. --time-column TOPIC chooses another one.",
+        "The times are those of the topic {}; the topics in the file are {}. --time-column TOPIC chooses a different one.",
         shown(topic.name.as_bytes()),
         listed(&topics)
     ));
     about.notes.push(
-        "Each operation spans the interval between two samples; its length is that of the later sample's message."
+        "Each operation is the interval between two samples, with the size in bytes of the later sample's message."
             .to_owned(),
     );
     if dropouts.count > 0 {
@@ -240,7 +240,7 @@ fn chosen<'a>(
         (Some((id, topic)), _) => Ok((*id, topic)),
         (None, Some(wanted)) => {
             let (wanted, found) = (wanted.clone(), listed(topics));
-            Err(Problem::NoColumn { wanted, found }.in_file())
+            Err(Problem::NoTopic { wanted, found }.in_file())
         }
         (None, None) => Err(Problem::OneSample.in_file()),
     }

@@ -118,7 +118,7 @@ fn histogram(names: &[&[u8]]) -> Option<Problem> {
     let header = renamed.collect::<Vec<_>>().join(",");
     let is_safe = !header.contains(['\'', '\\', '&', '/']);
     (has_counts && is_safe).then(|| Problem::Prose {
-        what: "a histogram, whose bins have to be named as latencies and in a known unit",
+        what: "a histogram whose column of bins is not named as a latency with a unit, such as latency_us,",
         command: format!("sed '1s/.*/{header}/' FILE | {ANALYZE}"),
     })
 }

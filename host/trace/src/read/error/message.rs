@@ -23,34 +23,34 @@ impl fmt::Display for Problem {
             }
             Problem::Directory => write!(f, "is a directory; name the files in it"),
             Problem::Empty => write!(f, "the file is empty; measure or record again"),
-            Problem::NoRows => write!(f, "contains no operations; record the trace again"),
+            Problem::NoRows => write!(f, "contains no reads or writes; record the trace again"),
             Problem::OneSample => write!(
                 f,
                 "fewer than two samples, so there is no interval between samples; record for longer"
             ),
             Problem::Unknown => write!(f, "{UNKNOWN_FORMAT}"),
             Problem::UnknownTable { columns, time, latency } => {
-                write!(f, "unknown format, with the columns {columns}; ")?;
+                write!(f, "unknown format; its columns, each with its first value, are {columns}; ")?;
                 match (time, latency) {
                     (Some(time), None) => write!(
                         f,
-                        "name the column of the times of samples, as in cardiograph analyze FILE --time-column {time} \
-                         (and --time-unit us, if its name has no unit)"
+                        "if it is a recording, name the column with the times of its samples: cardiograph analyze FILE --time-column {time} \
+                         (with --time-unit us if the name of the column has no unit)"
                     ),
                     (Some(time), Some(latency)) => write!(
                         f,
-                        "name the column of the times of samples, as in cardiograph analyze FILE --time-column {time} \
-                         (and --time-unit us, if its name has no unit); for writes, name that of their latencies, too: \
-                         --latency-column {latency}"
+                        "if it is a recording, name the column with the times of its samples: cardiograph analyze FILE --time-column {time} \
+                         (with --time-unit us if the name of the column has no unit); if each row is a write, also name the column with \
+                         its latency: --latency-column {latency}"
                     ),
                     (None, Some(latency)) => write!(
                         f,
-                        "name the column of the latencies of writes, as in cardiograph analyze FILE --latency-column {latency} \
-                         (and --time-unit us, if its name has no unit)"
+                        "if each row is a write, name the column with its latency: cardiograph analyze FILE --latency-column {latency} \
+                         (with --time-unit us if the name of the column has no unit)"
                     ),
                     (None, None) => write!(
                         f,
-                        "if one of them has the latencies of writes, name it, and its unit: --latency-column NAME --time-unit us"
+                        "if one of them contains the latency of each write, name it and its unit: --latency-column NAME --time-unit us"
                     ),
                 }
             }
@@ -65,7 +65,7 @@ impl fmt::Display for Problem {
             ),
             Problem::Nul { bytes_before } => write!(
                 f,
-                "NUL bytes, typical of a preallocated file after a power loss; to read the data before them, pass \
+                "NUL bytes, typical of a preallocated file after a power loss; to read the data before them, keep only \
                  the first {bytes_before} bytes: head -c {bytes_before} FILE"
             ),
             Problem::LongLine => write!(
@@ -121,8 +121,8 @@ impl fmt::Display for Problem {
             } => write!(f, "{column} is negative ({text}); {cause}: {command}"),
             Problem::HeaderAgain { column, rows } => write!(
                 f,
-                "the name of the column {column} again, so two tables were joined here; to read the first, pass \
-                 its lines: head -n {rows} FILE"
+                "the header with the column {column} appears again, so two tables were joined here; to read the first one, run \
+                 head -n {rows} FILE | {ANALYZE}"
             ),
             Problem::Length { text } => write!(
                 f,
@@ -168,23 +168,23 @@ impl fmt::Display for Problem {
             ),
             Problem::Shares { column, scale } => write!(
                 f,
-                "the column \"{column}\" has shares instead of numbers of writes; multiply them by the number of writes, \
-                 such as 1000: {scale}"
+                "the column \"{column}\" contains shares instead of numbers of writes; multiply them by the number of writes, \
+                 for example by 1000: {scale}"
             ),
             Problem::CountUnknown { column, rename } => write!(
                 f,
                 "the column \"{column}\" may be the number of writes of each latency, but latencies occur in more than \
                  one row; if each row is one write, run {rename}"
             ),
-            Problem::Prose { what, command } => write!(f, "{what}; run {command}"),
+            Problem::Prose { what, command } => write!(f, "{what} cannot be read directly; run {command}"),
             Problem::Container { what, remedy } => write!(f, "{what}; {remedy}"),
             Problem::Rates { column } => write!(
                 f,
-                "the column \"{column}\" has rates instead of the latency of each write, so stalls cannot be located; log \
+                "the column \"{column}\" contains rates instead of the latency of each write, so stalls cannot be located; log \
                  one row of time_us,latency_us,bytes per write"
             ),
             Problem::Disorder { name, falls, rows, may_be_latency, sort } => {
-                write!(f, "the times in column \"{name}\" fall in {falls} of {rows} rows, so they are not those of a clock; ")?;
+                write!(f, "the times in column \"{name}\" are earlier than those of the previous row in {falls} of {rows} rows, so they are not those of a clock; ")?;
                 if *may_be_latency {
                     let name = quoted(name.as_ref());
                     write!(f, "if they are the latencies of writes, run cardiograph analyze FILE --latency-column {name}; ")?;
@@ -343,8 +343,8 @@ impl fmt::Display for Problem {
                 options,
             } => write!(
                 f,
-                "{what} have no unit, and more than one is plausible: {readings}; add \
-                 {options} to analyze, or name the unit in a header (such as latency_us or time_ms)"
+                "{what} have no unit, and it cannot be inferred ({readings}); add \
+                 {options} to analyze, or name the unit in the header (such as latency_us or time_ms)"
             ),
             Problem::UnitNamed { names } => write!(
                 f,
@@ -355,13 +355,17 @@ impl fmt::Display for Problem {
                 "there is no column \"{wanted}\"; the columns are {found}; pass one of these names, or \
                  a number from 1"
             ),
+            Problem::NoTopic { wanted, found } => write!(
+                f,
+                "there is no topic \"{wanted}\"; the topics are {found}; pass one of these names"
+            ),
             Problem::SeveralColumns { names, option } => write!(
                 f,
-                "more than one column may be meant ({names}); choose one with {option}"
+                "more than one column is possible ({names}); choose one with {option}"
             ),
             Problem::Statistics { column } => write!(
                 f,
-                "a summary: the column \"{column}\" has statistics instead of one latency per write, so \
+                "the column \"{column}\" contains statistics instead of the latency of each write, so \
                  stalls and sustained rates cannot be computed; log one row per write (time_us,latency_us), \
                  or run cardiograph bench on the card"
             ),
@@ -371,12 +375,12 @@ impl fmt::Display for Problem {
             ),
             Problem::Summary { tool, remedy } => write!(
                 f,
-                "a summary ({tool}): it does not have a row for each write, so stalls and sustained rates cannot be computed; \
+                "{tool} does not list individual writes, so stalls and sustained rates cannot be computed; \
                  {remedy}"
             ),
             Problem::NotLatencies { kind } => write!(
                 f,
-                "a fio log of {kind}, which does not contain the latency of each write; run fio with --write_lat_log=NAME, and \
+                "{kind}, which does not contain the latency of each write; run fio with --write_lat_log=NAME, and \
                  pass NAME_lat.1.log"
             ),
             Problem::JsonDamaged => f.write_str(
@@ -384,7 +388,7 @@ impl fmt::Display for Problem {
             ),
             Problem::BinsDiffer { stated, found } => write!(
                 f,
-                "the bins have {found} writes, but fio states {stated} (N); copy the file again, or run fio again with \
+                "the bins contain {found} writes, but fio states {stated} (N); copy the file again, or run fio again with \
                  --output-format=json+"
             ),
             Problem::NoWrites => f.write_str(
@@ -401,7 +405,7 @@ impl fmt::Display for Problem {
             ),
             Problem::SeveralTags => write!(
                 f,
-                "intervals with different tags; choose those of the writes, for example with grep '^Tag=write,' FILE | \
+                "contains intervals with different tags; choose those of the writes, for example with grep '^Tag=write,' FILE | \
                  {ANALYZE}, or those without a tag with grep -v '^Tag=' FILE | {ANALYZE}"
             ),
             Problem::CountBackward { count, before } => write!(
@@ -410,12 +414,12 @@ impl fmt::Display for Problem {
             ),
             Problem::SeveralDevices { names, first } => write!(
                 f,
-                "operations of more than one device ({names}); keep the lines of one, such as grep -w '{first}', with \
+                "contains operations of more than one device ({names}); keep the lines of one, such as grep -w '{first}', with \
                  the header if there is one"
             ),
             Problem::DecimalComma { text } => write!(
                 f,
-                "the comma in \"{text}\" seems to be a decimal comma; replace the commas by points (tr , . < FILE | \
+                "the comma in \"{text}\" seems to be a decimal comma; replace the commas with points (tr , . < FILE | \
                  {ANALYZE}), or add a header if these are two columns"
             ),
             Problem::Comma { text } => write!(
@@ -436,14 +440,15 @@ impl fmt::Display for Problem {
             ),
             Problem::Coarse { samples, times } => write!(
                 f,
-                "the times are too coarse: {samples} samples have only {times} different times; log fractions of a \
-                 second, or a counter such as micros()"
+                "the times are too coarse: {samples} samples have only {times} distinct {}; log fractions of a \
+                 second, or a counter such as micros()",
+                if *times == 1 { "time" } else { "times" }
             ),
             Problem::FioUnit { ns, us } => write!(
                 f,
                 "a fio log whose unit depends on the version of fio: as ns (fio 3) the median is {ns}, as us (fio 2) \
-                 {us}; add --time-unit ns or --time-unit us to analyze, unless it is a log of bandwidths or \
-                 operations per second (_bw.log, _iops.log), which contains no latencies"
+                 {us}; add --time-unit ns or --time-unit us to analyze, unless it is a bandwidth log or \
+                 an IOPS log (_bw.log, _iops.log), which contains no latencies"
             ),
             Problem::FioOrTable => write!(
                 f,

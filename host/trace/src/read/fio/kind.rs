@@ -9,8 +9,8 @@ use crate::read::guess::span;
 use crate::read::number::whole;
 use crate::read::recording::rows_in;
 
-const BANDWIDTHS: &str = "bandwidths";
-const OPERATIONS: &str = "operations per second";
+const BANDWIDTHS: &str = "a fio bandwidth log";
+const OPERATIONS: &str = "a fio IOPS log";
 
 /// Minimum number of rows from which the meaning of the values is inferred.
 const ROWS_MIN: usize = 8;

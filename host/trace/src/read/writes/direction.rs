@@ -94,9 +94,9 @@ impl Directions {
         match (self.reads, self.others) {
             _ if self.writes == 0 => {}
             (0, 0) => {}
-            (reads, 0) => notes.push(format!("The figures do not include {reads} reads.")),
+            (reads, 0) => notes.push(format!("The figures cover writes only: {reads} reads are left out.")),
             (reads, others) => notes.push(format!(
-                "The figures do not include {reads} reads and {others} other operations."
+                "The figures cover writes only: {reads} reads and {others} other operations are left out."
             )),
         }
         Ok(notes)

@@ -61,8 +61,8 @@ pub(super) fn note(header: &Header, head: &[u8], options: &ReadOptions) -> Optio
     let block_bytes = options.block_bytes;
     match (&header.bytes, &header.unread) {
         (None, Some(name)) => Some(format!(
-            "The column \"{name}\" is not read as a length (name it bytes or size_KiB for that); each write is \
-             assumed to be {block_bytes} B."
+            "The column \"{name}\" is ignored, and each write is assumed to be {block_bytes} B; if the column contains the \
+             lengths of the writes, name it bytes or size_KiB."
         )),
         (None, None) => Some(crate::read::block_note(block_bytes)),
         (Some(lengths), _) if matches!(lengths.unit, "kB" | "MB") => {

@@ -157,7 +157,7 @@ fn time_scale(
     );
     if matches!(header.duration, Duration::Latency(_)) && span < 0.9 * busy {
         let readings = format!(
-            "as {} they span less than the sum of the latencies",
+            "read as {}, they span less time than the sum of the latencies",
             own_unit.name
         );
         let options = "--time-unit s, ms, us or ns".to_owned();

@@ -27,7 +27,7 @@ pub(super) fn note(header: &Header, head: &[u8]) -> Option<String> {
         && counts.windows(2).all(|pair| pair[0] >= pair[1]);
     if falls && differs(own) {
         return Some(format!(
-            "Each latency occurs once, and the numbers in column \"{}\" fall, as counts in a histogram do; if they are \
+            "Each latency occurs once, and the numbers in column \"{}\" decrease, like the counts of a histogram; if they are \
              counts, name the column \"count\".",
             shown(&header.names[other])
         ));
@@ -37,8 +37,8 @@ pub(super) fn note(header: &Header, head: &[u8]) -> Option<String> {
         .as_ref()
         .filter(|lengths| differs(lengths.index))?;
     Some(format!(
-        "Each row has another length (column \"{}\"), as in a table of means per length; if it is one, the figures are \
-         not those of single writes.",
+        "Every row has a different length (column \"{}\"), as in a table of mean latencies by length; if this is such a \
+         table, the figures are not those of individual writes.",
         lengths.name
     ))
 }
@@ -70,9 +70,9 @@ pub(super) fn note_on_numbers(header: &Header, head: &[u8]) -> Option<String> {
     let what = if different < numbers.len() {
         return None;
     } else if falls > 0 {
-        "fall, so the rows are not in the order of the writes"
+        "decrease in places, so the rows are not in the order of the writes"
     } else if steps > 0 && skips > 0 {
-        "leave gaps, so rows seem to be missing"
+        "have gaps, so rows seem to be missing"
     } else {
         return None;
     };
