@@ -289,7 +289,7 @@ fn unusable_options_are_rejected() {
         ),
         (
             &["sim:apacer-1g-slc@esp32", "--for", "24h"],
-            &["samples take 7.43 GB", "1.01 GB", "reduce --for"],
+            &["samples take 7.43 GB", "990 MB", "reduce --for"],
         ),
         (
             &["sim:class10-16g@linux-reader"],
