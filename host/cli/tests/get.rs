@@ -40,7 +40,11 @@ fn a_folder_is_listed_and_a_file_downloaded() {
     let text = done(own.path(), &["get", &url]);
     assert_eq!(text, "a b.bin: already complete\n");
     fs::write(own.path().join("a b.bin"), "mine").unwrap();
-    refused(own.path(), &["get", &url], &["a length different from"]);
+    refused(
+        own.path(),
+        &["get", &url],
+        &["is not the beginning of the file"],
+    );
     assert_eq!(fs::read(own.path().join("a b.bin")).unwrap(), b"mine");
     let printed = command(own.path(), &["get", &url, "-o", "-"])
         .output()
@@ -157,6 +161,17 @@ fn folders_sessions_and_days_are_downloaded_whole() {
     let text = done(own.path(), &["get", &serving.address, "-o", "all"]);
     assert_eq!(text.matches("already complete").count(), 2, "{text}");
 
+    // A recording that was downloaded while it grew is completed.
+    let copy = own.path().join("all/REC00000/REC00002.CSV");
+    let whole = fs::read(&copy).unwrap();
+    for bytes in [0, 1, whole.len() - 1] {
+        fs::write(&copy, &whole[..bytes]).unwrap();
+        let text = done(own.path(), &["get", &serving.address, "-o", "all"]);
+        assert_eq!(text.matches("already complete").count(), 1, "{text}");
+        assert!(fs::read(&copy).unwrap() == whole, "{bytes}");
+    }
+    assert_eq!(tree(&own.path().join("all/REC00000")).len(), 2);
+
     let days = done(own.path(), &["get", &serving.address, "--day"]);
     assert!(days.contains("2 files, 20 samples"), "{days}");
     let date = days
@@ -230,7 +245,7 @@ fn a_folder_of_many_files_is_downloaded() {
     let run = common::run(own.path(), &["get", &serving.address, "-o", "all"]);
     assert!(
         run.stderr
-            .contains("0.txt: exists already, with a length different")
+            .contains("0.txt: exists already, and is not the beginning")
     );
     assert_eq!(fs::read(copies.join("0.txt")).unwrap(), b"mine");
     let url = serving.url("/folder/0.txt");

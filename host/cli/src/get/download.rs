@@ -75,14 +75,19 @@ impl Download<'_> {
         }
     }
 
-    /// Downloads to the partial file of `output`.
+    /// Downloads to the partial file of `output`. An existing file is only replaced if the server's file continues it,
+    /// as that of a recording in progress does.
     pub fn to_partial(&self, output: &Path) -> Result<Received, Failure> {
-        match (output.symlink_metadata(), shared::existing()) {
+        let has_grown = match (output.symlink_metadata(), shared::existing()) {
             // The download replaces the existing file once it is complete.
-            (Ok(metadata), Existing::Replace) if metadata.is_file() => (),
-            (Ok(metadata), _) => return self.check_existing(output, metadata.len()),
-            (Err(_), _) => (),
-        }
+            (Ok(metadata), Existing::Replace) if metadata.is_file() => false,
+            (Ok(metadata), _) => match self.length()? {
+                Some(length) if length == metadata.len() => return Ok(Received::Complete),
+                Some(length) if length > metadata.len() && metadata.is_file() => true,
+                _ => return Err(is_other_file(output)),
+            },
+            (Err(_), _) => false,
+        };
         let partial = Partial::open(output, &self.url.to_string())?;
         let continued = partial.bytes;
         let mut sink = ToFile {
@@ -92,6 +97,10 @@ impl Download<'_> {
         if let Err(failure) = self.receive(&mut sink) {
             sink.partial.leave();
             return Err(failure);
+        }
+        if has_grown && !sink.partial.continues_output()? {
+            sink.partial.discard();
+            return Err(is_other_file(output));
         }
         let total = sink.partial.bytes;
         let continued = if sink.was_restarted { 0 } else { continued };
@@ -104,17 +113,10 @@ impl Download<'_> {
         self.receive(&mut ToStandardOutput(Wanted::default()))
     }
 
-    /// Accepts an existing file if the server's file has the same length.
-    fn check_existing(&self, output: &Path, bytes: u64) -> Result<Received, Failure> {
+    /// Returns the length of the server's file, if it is known.
+    fn length(&self) -> Result<Option<u64>, Failure> {
         let length = self.client.length(self.url);
-        match length.map_err(|error| self.failure(&error))? {
-            Some(length) if length == bytes => Ok(Received::Complete),
-            _ => Err(Failure::new(format!(
-                "{}: exists already, with a length different from that of the file on the server; name another \
-                 output with -o, or replace the file with --force",
-                output.display()
-            ))),
-        }
+        length.map_err(|error| self.failure(&error))
     }
 
     /// Receives the whole file, in as many attempts as necessary.
@@ -314,6 +316,14 @@ impl Sink for ToStandardOutput {
         self.0.start += bytes.len() as u64;
         Ok(())
     }
+}
+
+fn is_other_file(output: &Path) -> Failure {
+    Failure::new(format!(
+        "{}: exists already, and is not the beginning of the file on the server; name another output with -o, or \
+         replace the file with --force",
+        output.display()
+    ))
 }
 
 /// Returns the length of the body.

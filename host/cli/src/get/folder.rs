@@ -71,7 +71,8 @@ pub fn group_list(client: &Client, kind: &str) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// Downloads all files of a folder and its subfolders. Skips files that already exist with the same length.
+/// Downloads all files of a folder and its subfolders. Skips files that already exist with the same length, and
+/// replaces those that the server's files continue.
 pub fn fetch_all(
     client: &Client,
     url: &Url,

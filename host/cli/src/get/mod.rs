@@ -25,7 +25,7 @@ use url::Url;
 /// List and download files from a Cardiograph server.
 #[derive(clap::Args)]
 #[command(after_help = "\
-A download goes to a file whose name ends with .part until it is complete. After an interruption, the same command continues it, even if the file has grown in the meantime. If the connection is lost, the download resumes automatically.
+A download goes to a file whose name ends with .part until it is complete. After an interruption, the same command continues it, even if the file has grown in the meantime. If the connection is lost, the download resumes automatically. An existing file is skipped if it is complete, and replaced only if the server's file begins with its contents, as after another download during the recording.
 
 Examples:
   cardiograph get 192.168.4.1                                    list the files of a logger

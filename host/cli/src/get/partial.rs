@@ -7,7 +7,7 @@
 use crate::failure::Failure;
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -17,6 +17,8 @@ const NAME_BYTES_MAX: usize = 255;
 const UNTAGGED_BYTES_MAX: u64 = 64 << 10;
 /// Number of bytes from the start of a long name that its temporary name keeps.
 const START_BYTES: usize = 100;
+/// Number of bytes that are compared at once.
+const COMPARED_BYTES: usize = 64 << 10;
 
 /// The partial file of a download.
 pub struct Partial {
@@ -119,9 +121,32 @@ impl Partial {
         if self.bytes > 0 {
             let _ = self.save_tag();
         } else {
-            let _ = remove(&self.part);
-            let _ = remove(&self.tag_file);
+            self.discard();
         }
+    }
+
+    /// Returns true if the bytes received begin with the contents of the output, which exists.
+    pub fn continues_output(&self) -> Result<bool, Failure> {
+        let open = |path: &Path| File::open(path).map_err(|error| failure(path, &error));
+        let (mut old, mut new) = (open(&self.output)?, open(&self.part)?);
+        let (mut of_old, mut of_new) = (vec![0; COMPARED_BYTES], vec![0; COMPARED_BYTES]);
+        loop {
+            let read = old.read(&mut of_old);
+            let bytes = read.map_err(|error| failure(&self.output, &error))?;
+            if bytes == 0 {
+                return Ok(true);
+            }
+            let is_there = new.read_exact(&mut of_new[..bytes]).is_ok();
+            if !is_there || of_old[..bytes] != of_new[..bytes] {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Removes the bytes received.
+    pub fn discard(self) {
+        let _ = remove(&self.part);
+        let _ = remove(&self.tag_file);
     }
 
     /// Makes the file durable and gives it its final name.
