@@ -6,6 +6,8 @@
 //!
 //! `cargo xtask firmware`: the firmware tests only, in QEMU.
 //!
+//! `cargo xtask crates`: packages the crates for other people, and uses the packages.
+//!
 //! `cargo xtask power-cut`: the power-cut test only, with a given number of cases, or for a single case.
 //!
 //! `cargo xtask mutants`: mutates the device crates and lists the mutants that no test detects.
@@ -15,6 +17,7 @@
 //! `cargo xtask fuzz`: runs each fuzz target for a given number of seconds.
 
 mod bench;
+mod crates;
 mod english;
 mod firmware;
 mod fuzz;
@@ -27,7 +30,7 @@ mod test;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask test | english | readme | firmware | power-cut | bench [overhead|analyze|card|pan|recorder|serve] | mutants [SHARDS] | fuzz SECONDS";
+const USAGE: &str = "usage: cargo xtask test | english | readme | firmware | crates | power-cut | bench [overhead|analyze|card|pan|recorder|serve] | mutants [SHARDS] | fuzz SECONDS";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -38,6 +41,7 @@ fn main() -> ExitCode {
         ["readme"] => readme::commands().map(drop),
         ["power-cut", args @ ..] => power_cut::with(args),
         ["mutants", args @ ..] => mutants::with(args),
+        ["crates"] => crates::all().map(drop),
         ["firmware"] => firmware::all().map(drop),
         ["bench"] => bench::all(),
         ["bench", name] => bench::one(name),

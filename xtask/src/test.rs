@@ -2,7 +2,7 @@
 
 use crate::packages::DEVICE_TARGET;
 use crate::run::{capture, cargo, check};
-use crate::{english, firmware, fuzz, packages, power_cut, readme};
+use crate::{crates, english, firmware, fuzz, packages, power_cut, readme};
 
 /// Crates that run on devices.
 const DEVICE_CRATES: [&str; 5] = [
@@ -40,6 +40,7 @@ pub fn everything() -> Result<(), String> {
     let mut count = cargo_tests()?;
     if count.failed == 0 {
         count.passed += power_cut::all()?;
+        count.passed += crates::all()?;
         count.passed += firmware::all()?;
         count.passed += readme::commands()?;
         count.passed += fuzz::all(fuzz::Effort::Runs(FUZZ_RUNS))?;
