@@ -205,7 +205,7 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     (
         "sketch_no_header.csv",
-        "with the columns 1 (9812), 2 (812); name the column of the times",
+        "its columns, each with its first value, are 1 (9812), 2 (812); if it is a recording",
     ),
     ("two_latencies.csv", "choose one with --latency-column"),
     ("statistics.csv", "log one row per write"),
@@ -249,7 +249,7 @@ const REFUSED: &[(&str, &str)] = &[
         "four_numbers.csv",
         "name the column: --latency-column 2 --time-unit us",
     ),
-    ("decimal_comma_list.txt", "replace the commas by points"),
+    ("decimal_comma_list.txt", "replace the commas with points"),
     ("decimal_comma_no_header.csv", "--time-column 1"),
     ("thousands.txt", "add --time-unit ms or --time-unit us"),
     (
@@ -258,7 +258,7 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     (
         "coarse_clock.csv",
-        "500 samples have only 10 different times",
+        "500 samples have only 10 distinct times",
     ),
     ("ioping_batch.txt", "run ioping without -B"),
     (
@@ -270,7 +270,10 @@ const REFUSED: &[(&str, &str)] = &[
         "the column \"op\" does not say which rows are writes (foo); choose them, for example with",
     ),
     ("hdr_intervals.hlog", "add --time-unit ms or --time-unit us"),
-    ("hdr_tags.hlog", "line 5: intervals with different tags"),
+    (
+        "hdr_tags.hlog",
+        "line 5: contains intervals with different tags",
+    ),
     ("ops_zero_one.csv", "which rows are writes (1, 0)"),
     (
         "empty_label.csv",
@@ -282,7 +285,7 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     (
         "histogram_shares.csv",
-        "the column \"frequency\" has shares",
+        "the column \"frequency\" contains shares",
     ),
     (
         "running_total.csv",
@@ -304,13 +307,19 @@ const REFUSED: &[(&str, &str)] = &[
         "a table with drawn borders cannot be read directly; run sed",
     ),
     ("rows.jsonl", "JSON cannot be read directly; run jq"),
-    ("array.json", "a JSON array; run jq"),
+    ("array.json", "a JSON array cannot be read directly; run jq"),
     (
         "serial.txt",
         "a text with latencies in sentences cannot be read directly; run sed",
     ),
-    ("assigned.txt", "rows with names and numbers; run grep"),
-    ("monitor.txt", "time stamps of a serial monitor; run sed"),
+    (
+        "assigned.txt",
+        "rows with names and numbers cannot be read directly; run grep",
+    ),
+    (
+        "monitor.txt",
+        "rows with the time stamps of a serial monitor cannot be read directly; run sed",
+    ),
     (
         "negative_time.csv",
         "if the clock started below 0, add a constant",
@@ -365,7 +374,7 @@ const NOTED: &[(&str, &str)] = &[
     ("sizes_blocks.csv", "The column \"blocks\" is ignored"),
     (
         "totals_german.csv",
-        "Skipped 2 rows of totals or statistics (line 122: \"Summe\")",
+        "Skipped 2 rows with totals or statistics (line 122: \"Summe\")",
     ),
     (
         "ops_cmd.csv",
@@ -853,5 +862,5 @@ fn tables_that_may_not_be_single_writes_are_doubted() {
     let refused = read("latency_us,count\n680,2\n690,3\n700,5\n710,6\n85012,7\n").err();
     assert!(refused.is_some_and(|why| why.contains("only rise, as running totals do; run awk")));
     let refused = read("percentile,latency_us\n50,855\n90,1000\n95,50000\n").err();
-    assert!(refused.is_some_and(|why| why.contains("a summary")));
+    assert!(refused.is_some_and(|why| why.contains("contains statistics")));
 }

@@ -251,7 +251,7 @@ fn no_remedy_leads_to_other_figures_than_those_of_writes() {
         (table.as_str(), "the column \"min_us\" contains statistics"),
         (
             &speeds,
-            "the column \"MB/s\" has rates instead of the latency of each write",
+            "the column \"MB/s\" contains rates instead of the latency of each write",
         ),
         (
             &flags,
@@ -265,7 +265,7 @@ fn no_remedy_leads_to_other_figures_than_those_of_writes() {
         ),
         (
             &bins,
-            "a histogram, whose bins have to be named as latencies",
+            "a histogram whose column of bins is not named as a latency",
         ),
         (
             "# TYPE w histogram\nw_bucket{le=\"0.1\"} 3\nw_bucket{le=\"+Inf\"} 4\n",
@@ -286,7 +286,7 @@ fn no_remedy_leads_to_other_figures_than_those_of_writes() {
         ..ReadOptions::default()
     };
     let read = read_from("a.csv", speeds.as_bytes(), &options);
-    assert!(read.err().unwrap().to_string().contains("has rates"));
+    assert!(read.err().unwrap().to_string().contains("contains rates"));
 }
 
 fn trace_of(name: &str, text: &str) -> cardiograph_trace::Trace {
@@ -378,7 +378,7 @@ fn doubts_are_noted() {
                 "n,latency_us\n{}",
                 rows(|n, _, us| format!("{},{us}\n", n * 7 % 40))
             ),
-            "fall, so the rows are not in the order",
+            "decrease in places, so the rows are not in the order",
         ),
         (
             format!(
