@@ -183,7 +183,7 @@ fn a_failure_within_a_file_interrupts_the_answer() {
     let missing = get(&memory, "/b.csv");
     assert_eq!(
         (missing.status, missing.text()),
-        (404, "nothing has this path\n")
+        (404, "there is no file or directory with this path\n")
     );
     memory.failure.set(Some(cardiograph_server::Error::NoCard));
     let failed = get(&memory, "/a.csv");

@@ -330,12 +330,12 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     (
         "two_headers.csv",
-        "line 122: the name of the column time_us again",
+        "line 122: the header with the column time_us appears again",
     ),
     ("fio_reads.json", "fio only read, so there are no writes"),
     (
         "fio_bins_differ.json",
-        "the bins have 120 writes, but fio states 900",
+        "the bins contain 120 writes, but fio states 900",
     ),
 ];
 
