@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args)]
 #[command(after_help = "\
 The format is detected automatically: Cardiograph's Parquet and CSV, the results of the MagOD2 thesis,
-the CSV of the Qiita article, fio's --write_lat_log, ioping, biosnoop, blkparse, index,start_us,end_us, any
+the CSV of the Qiita article, fio's --write_lat_log, ioping, traces of boards, biosnoop, blkparse, index,start_us,end_us, any
 table with a column of latencies (latency_us) or of starts and ends, one latency per line, and recordings
 with a time column or as ULog. Histograms (fio's json+, HdrHistogram's .hgrm and
 interval logs, tables of counts) give percentiles only.

@@ -4,6 +4,7 @@ mod biosnoop;
 mod blinky;
 mod blkparse;
 mod blocks;
+mod board;
 mod calendar;
 mod columns;
 mod detect;
@@ -243,8 +244,15 @@ fn read_any(name: &str, reader: impl Read, options: &ReadOptions) -> Result<Load
         let about = about(name, "fio histogram");
         return histogram::read_fio_json(lines.into_rest(), about).map(Loaded::Histogram);
     }
-    fio::refuse_by_name(name)?;
     let lines = &mut lines;
+    if board::is_trace(lines.in_memory()) {
+        if let Some(option) = options.first_set() {
+            let format = "board's trace";
+            return Err(Problem::FixedFormat { format, option }.in_file());
+        }
+        return board::read(lines, about(name, "board"), options).map(Loaded::Trace);
+    }
+    fio::refuse_by_name(name)?;
     let block_bytes = options.block_bytes;
     let about_blocks = |format| {
         let mut about = about(name, format);

@@ -278,6 +278,10 @@ pub(super) enum Problem {
         wanted: String,
         found: String,
     },
+    /// The board stopped a test before the first write.
+    Stopped {
+        reason: String,
+    },
     NoTopic {
         wanted: String,
         found: String,

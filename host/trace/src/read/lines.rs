@@ -130,12 +130,12 @@ impl<R: Read> Lines<R> {
             let ended = line.ends_with(b"\n");
             let text = line.strip_suffix(b"\n").unwrap_or(line);
             let text = text.strip_suffix(b"\r").unwrap_or(text);
+            if text.trim_ascii().is_empty() || is_skipped(text) {
+                continue;
+            }
             if let Some(at) = text.iter().position(|byte| *byte == 0) {
                 let bytes_before = offset_bytes + at as u64;
                 return Err(Problem::Nul { bytes_before }.at_line(self.lines_taken));
-            }
-            if text.trim_ascii().is_empty() || is_skipped(text) {
-                continue;
             }
             self.ends_open = !ended;
             let span = from..from + text.len();

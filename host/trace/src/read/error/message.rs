@@ -355,6 +355,10 @@ impl fmt::Display for Problem {
                 "there is no column \"{wanted}\"; the columns are {found}; pass one of these names, or \
                  a number from 1"
             ),
+            Problem::Stopped { reason } => write!(
+                f,
+                "the board stopped the test before the first write ({reason}); remove the cause, and measure again"
+            ),
             Problem::NoTopic { wanted, found } => write!(
                 f,
                 "there is no topic \"{wanted}\"; the topics are {found}; pass one of these names"

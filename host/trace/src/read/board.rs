@@ -1,0 +1,344 @@
+//! Traces that a board prints over its serial port (docs/formats.md). Each line has an index and a checksum, so that lost
+//! and damaged lines are noticed, and the reader continues at the next good line.
+//!
+//! ```text
+//!   before ── B ──> running ── E or X ──> ended ── B of another run: only the first one is read
+//!      │               │ B: the board was restarted; the interrupted run is dropped
+//!      └── W ──────────┘ the line with the settings is lost
+//! ```
+
+use super::ReadOptions;
+use super::error::{Fault, Problem, shown};
+use super::lines::{Line, Lines};
+use super::number::NUMBER_MAX;
+use crate::trace::{About, Trace};
+use cardiograph_workload::{Operation, OperationKind};
+use std::cell::Cell;
+use std::io::Read;
+
+/// Begins every line.
+const MARK: &[u8] = b"CG1 ";
+/// Longest write that a line may contain, in bytes.
+const WRITE_BYTES_MAX: u64 = 1 << 20;
+/// Number of ranges of missing writes that a note lists.
+const RANGES_SHOWN: usize = 3;
+
+/// Returns true if the text contains an undamaged line of a board.
+pub(super) fn is_trace(head: &[u8]) -> bool {
+    let mut lines = head.split(|byte| matches!(byte, b'\n' | b'\r'));
+    lines.any(|line| body(line).is_some())
+}
+
+pub(super) fn read<R: Read>(
+    lines: &mut Lines<R>,
+    about: About,
+    options: &ReadOptions,
+) -> Result<Trace, Fault> {
+    let mut run = Run::new(about, options.block_bytes);
+    let damaged = Cell::new(0);
+    let is_other = |line: &[u8]| {
+        let is_message = body(line).and_then(Message::parse).is_some();
+        if !is_message && line.windows(MARK.len()).any(|bytes| bytes == MARK) {
+            damaged.set(damaged.get() + 1);
+        }
+        !is_message
+    };
+    while let Some(line) = lines.next_row_but(is_other)? {
+        match body(line.text).and_then(Message::parse) {
+            None => (),
+            Some(Message::Begin(_)) if run.phase == Phase::Ended => {
+                run.note(format!(
+                    "Another run begins in line {}; only the first one is read. To read the other, split the file there.",
+                    line.number
+                ));
+                break;
+            }
+            Some(_) if run.phase == Phase::Ended => (),
+            Some(Message::Begin(settings)) => run = run.begin(settings),
+            Some(Message::Writes(writes)) => run.writes(&writes, &line)?,
+            Some(Message::End { writes: 0, reason })
+                if run.trace.is_empty() && !reason.is_empty() =>
+            {
+                let reason = shown(reason.as_bytes());
+                return Err(Problem::Stopped { reason }.at_line(line.number));
+            }
+            Some(Message::End { writes, reason }) => run.end(writes, reason),
+        }
+    }
+    run.damaged += damaged.get();
+    Ok(run.finish())
+}
+
+/// Returns the part of a line that its checksum protects, without the mark; `None` if there is none, or if it is damaged.
+/// A serial monitor may put the time before it.
+fn body(line: &[u8]) -> Option<&str> {
+    let at = line.windows(MARK.len()).position(|bytes| bytes == MARK)?;
+    let text = line[at..].trim_ascii_end();
+    let (protected, checksum) = text.split_at_checked(text.len().checked_sub(6)?)?;
+    let checksum = str::from_utf8(checksum.strip_prefix(b" *")?).ok()?;
+    let is_right = u16::from_str_radix(checksum, 16) == Ok(crc16(protected));
+    let body = str::from_utf8(&protected[MARK.len()..]).ok()?;
+    is_right.then_some(body)
+}
+
+/// CRC-16/XMODEM.
+fn crc16(bytes: &[u8]) -> u16 {
+    bytes.iter().fold(0, |crc, byte| {
+        (0..8).fold(crc ^ u16::from(*byte) << 8, |crc: u16, _| {
+            crc << 1 ^ if crc & 0x8000 == 0 { 0 } else { 0x1021 }
+        })
+    })
+}
+
+/// An undamaged line.
+enum Message<'a> {
+    /// Names and values of the settings.
+    Begin(&'a str),
+    Writes(Writes<'a>),
+    /// Total number of writes, and why the board stopped before the end of the test.
+    End {
+        writes: u64,
+        reason: &'a str,
+    },
+}
+
+/// Consecutive writes to a file.
+struct Writes<'a> {
+    /// Number of the first write.
+    index: u64,
+    file: u32,
+    /// Start of the first write, in us modulo 2^32.
+    start_us: u32,
+    /// Latency of the first write, then pause and latency of each further one, in us.
+    spans: &'a str,
+}
+
+impl<'a> Message<'a> {
+    fn parse(body: &'a str) -> Option<Message<'a>> {
+        let (kind, rest) = body.split_once(' ')?;
+        let mut words = rest.splitn(4, ' ');
+        let mut number = || words.next()?.parse::<u32>().ok();
+        match kind {
+            "B" => Some(Message::Begin(rest)),
+            "W" => Some(Message::Writes(Writes {
+                index: number()?.into(),
+                file: number()?,
+                start_us: number()?,
+                spans: words.next()?,
+            })),
+            "E" => Some(Message::End {
+                writes: rest.parse::<u32>().ok()?.into(),
+                reason: "",
+            }),
+            "X" => {
+                let (writes, reason) = rest.split_once(' ')?;
+                let writes = writes.parse::<u32>().ok()?.into();
+                Some(Message::End { writes, reason })
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Writes<'_> {
+    /// Returns the pause before each write, 0 for the first, and its latency, in us; `None` if a number is missing.
+    fn spans_us(&self) -> Option<Vec<(u32, u32)>> {
+        let mut numbers = Vec::new();
+        for word in self.spans.split([' ', ',']) {
+            numbers.push(word.parse::<u32>().ok()?);
+        }
+        numbers.insert(0, 0);
+        let (pairs, rest) = numbers.as_chunks();
+        rest.is_empty().then(|| {
+            pairs
+                .iter()
+                .map(|[pause, latency]| (*pause, *latency))
+                .collect()
+        })
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Before,
+    Running,
+    Ended,
+}
+
+/// The run that is being read.
+struct Run {
+    trace: Trace,
+    phase: Phase,
+    /// Length of a write in bytes.
+    bytes: u64,
+    has_settings: bool,
+    /// Number of the next write.
+    next: u64,
+    /// Time of the last start in ns, and the same in us modulo 2^32.
+    last: Option<(u64, u32)>,
+    /// File that is being written, and the next offset in it.
+    file: (u32, u64),
+    damaged: u64,
+    missing: u64,
+    /// First and last number of missing writes.
+    ranges: Vec<(u64, u64)>,
+    /// Number of writes of interrupted runs.
+    dropped: u64,
+}
+
+impl Run {
+    fn new(about: About, bytes: u64) -> Run {
+        Run {
+            trace: Trace::new(about),
+            phase: Phase::Before,
+            bytes,
+            has_settings: false,
+            next: 0,
+            last: None,
+            file: (0, 0),
+            damaged: 0,
+            missing: 0,
+            ranges: Vec::new(),
+            dropped: 0,
+        }
+    }
+
+    fn note(&mut self, note: String) {
+        self.trace.about.notes.push(note);
+    }
+
+    /// Begins a run; drops the writes before it, because opening a serial port restarts many boards.
+    fn begin(self, settings: &str) -> Run {
+        let dropped = self.dropped + self.trace.len() as u64;
+        let mut run = Run::new(self.trace.about, self.bytes);
+        (run.phase, run.has_settings) = (Phase::Running, true);
+        (run.dropped, run.damaged) = (dropped, self.damaged);
+        let (mut board, mut library) = ("a board", "an unknown library");
+        for (name, value) in settings.split(' ').filter_map(|word| word.split_once('=')) {
+            match (name, value.parse::<u64>()) {
+                ("bytes", Ok(bytes @ 1..=WRITE_BYTES_MAX)) => run.bytes = bytes,
+                ("clock_us", Ok(us @ 1..=1_000_000)) => {
+                    run.trace.about.clock_resolution_ns = Some(us * 1000);
+                }
+                ("board", _) => board = value,
+                ("library", _) => library = value,
+                ("workload", _) => run.trace.about.workload = shown(value.as_bytes()),
+                _ => (),
+            }
+        }
+        run.trace.about.notes.clear();
+        let (board, library) = (shown(board.as_bytes()), shown(library.as_bytes()));
+        run.note(format!("Measured on {board} with {library}."));
+        run
+    }
+
+    fn writes(&mut self, writes: &Writes, line: &Line<'_>) -> Result<(), Fault> {
+        self.phase = Phase::Running;
+        let spans = writes.spans_us().filter(|_| writes.index >= self.next);
+        let Some(spans) = spans else {
+            self.damaged += 1;
+            return Ok(());
+        };
+        self.skip_to(writes.index);
+        if self.file.0 != writes.file {
+            self.file = (writes.file, 0);
+        }
+        let mut start_ns = match self.last {
+            Some((ns, us)) => ns + u64::from(writes.start_us.wrapping_sub(us)) * 1000,
+            None => 0,
+        };
+        // Rounding of the board's clock must not make writes overlap.
+        start_ns = start_ns.max(self.trace.last_end_ns());
+        self.last = Some((start_ns, writes.start_us));
+        for (pause_us, latency_us) in spans {
+            start_ns += u64::from(pause_us) * 1000;
+            let end_ns = start_ns + u64::from(latency_us) * 1000;
+            let operation = Operation {
+                kind: OperationKind::Write,
+                file: self.file.0,
+                offset_bytes: self.file.1,
+                length_bytes: self.bytes,
+                start_ns,
+                end_ns,
+            };
+            if end_ns > NUMBER_MAX || self.trace.push(&operation).is_err() {
+                return Err(Problem::TotalTooLarge.at_line(line.number));
+            }
+            self.file.1 += self.bytes;
+            self.next += 1;
+            start_ns = end_ns;
+        }
+        Ok(())
+    }
+
+    /// Counts the writes before `index` that are missing.
+    fn skip_to(&mut self, index: u64) {
+        if index > self.next {
+            self.missing += index - self.next;
+            self.ranges.push((self.next, index - 1));
+            self.next = index;
+        }
+    }
+
+    fn end(&mut self, writes: u64, reason: &str) {
+        self.skip_to(writes);
+        self.phase = Phase::Ended;
+        if !reason.is_empty() {
+            let reason = shown(reason.as_bytes());
+            self.note(format!(
+                "The board stopped the test after {writes} writes: {reason}."
+            ));
+        }
+    }
+
+    fn finish(mut self) -> Trace {
+        if !self.has_settings && !self.trace.is_empty() {
+            let bytes = self.bytes;
+            self.note(format!(
+                "The first line of the trace is missing; each write is assumed to be {bytes} B."
+            ));
+        }
+        if self.dropped > 0 {
+            let dropped = self.dropped;
+            self.note(format!(
+                "Skipped {dropped} writes of a run that the board did not finish before it began another one."
+            ));
+        }
+        if self.missing > 0 {
+            let ranges = self.ranges.iter().take(RANGES_SHOWN);
+            let ranges = ranges.map(|(first, last)| format!("{first} to {last}"));
+            let mut ranges = ranges.collect::<Vec<_>>().join(", ");
+            if self.ranges.len() > RANGES_SHOWN {
+                ranges += " and others";
+            }
+            let (missing, total) = (self.missing, self.next);
+            self.note(format!(
+                "Missing: {missing} of {total} writes ({ranges}), because lines of the trace were lost or damaged; the \
+                 figures describe the others."
+            ));
+        } else if self.damaged > 0 {
+            let damaged = self.damaged;
+            self.note(format!(
+                "Skipped {damaged} damaged or repeated lines; no write is missing."
+            ));
+        }
+        if self.phase == Phase::Running {
+            let next = self.next;
+            self.note(format!(
+                "The trace has no last line, so writes from number {next} on may be missing."
+            ));
+        }
+        self.trace
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The check value of the CRC's definition.
+    #[test]
+    fn the_checksum_is_that_of_xmodem() {
+        assert_eq!(crc16(b"123456789"), 0x31C3);
+    }
+}
