@@ -46,8 +46,8 @@ fn card(options: Options) -> (SpiCard, Clock) {
     (card.expect("the options are in range"), clock)
 }
 
-/// Plays the script on two cards, byte by byte on one and in runs of bytes on the other; both must send the
-/// same bytes at the same time. Returns the number of bytes exchanged.
+/// Plays the script on three cards: byte by byte, in runs of bytes, and byte by byte at the times of the first card.
+/// All must send the same bytes at the same time. Returns the number of bytes exchanged.
 pub fn play(bytes: &[u8]) -> Count {
     let mut bytes = Bytes(bytes);
     let first = bytes.next();
@@ -59,6 +59,7 @@ pub fn play(bytes: &[u8]) -> Count {
     };
     let (mut slow, slow_clock) = card(options);
     let (mut fast, fast_clock) = card(options);
+    let (mut timed, timed_clock) = card(options);
     while !bytes.0.is_empty() && slow.count().bytes < BYTES_MAX {
         let mut step = step(&mut bytes);
         for (card, clock) in [(&mut slow, &slow_clock), (&mut fast, &fast_clock)] {
@@ -70,11 +71,28 @@ pub fn play(bytes: &[u8]) -> Count {
                 apply(card, event);
             }
         }
-        let received: Vec<u8> = step.sent.iter().map(|&byte| slow.exchange(byte)).collect();
+        // Between the bytes, only an event sets the clock of this card.
+        if let Some(select) = step.select {
+            timed.select(select);
+        }
+        if let Some(event) = step.event {
+            timed_clock.advance_to_ns(slow_clock.now_ns());
+            apply(&mut timed, event);
+        }
+        let exchange = |&byte: &u8| {
+            let start_ns = slow_clock.now_ns();
+            let received = slow.exchange(byte);
+            let end_ns = slow_clock.now_ns();
+            assert_eq!(timed.exchange_at(start_ns, end_ns, byte), received);
+            assert_eq!(timed_clock.now_ns(), end_ns);
+            received
+        };
+        let received: Vec<u8> = step.sent.iter().map(exchange).collect();
         fast.exchange_in_place(&mut step.sent);
         assert_eq!(received, step.sent);
         assert_eq!(slow_clock.now_ns(), fast_clock.now_ns());
         assert_eq!(slow.count(), fast.count());
+        assert_eq!(slow.count(), timed.count());
         assert_eq!(slow.is_powered(), fast.is_powered());
     }
     let stored = |card: &SpiCard| {
@@ -83,6 +101,7 @@ pub fn play(bytes: &[u8]) -> Count {
         data
     };
     assert!(stored(&slow) == stored(&fast));
+    assert!(stored(&slow) == stored(&timed));
     slow.count()
 }
 

@@ -7,7 +7,7 @@ use super::state::{BUFFER_BYTES, Transfer};
 use crate::wire::options::{Options, OptionsError, check_clock};
 use crate::wire::pace::Pace;
 use crate::wire::registers::Registers;
-use crate::{Card, Clock};
+use crate::{Block, Card, Clock};
 
 /// Clocks with chip select high that a card needs after power-on (6.4.1.1).
 const POWER_UP_CLOCKS: u32 = 74;
@@ -43,10 +43,22 @@ pub(super) struct Session {
     pub(super) blocks_written: u32,
 }
 
+/// End of a byte on the bus.
+#[derive(Clone, Copy)]
+pub(super) enum ByteEnd {
+    /// After eight periods of the bus clock.
+    Paced,
+    /// At a time of the host.
+    At {
+        /// Time in ns.
+        ns: u64,
+    },
+}
+
 /// A card on an SPI bus. Responds to any byte as a card would, and never panics.
 ///
-/// Exchanging a byte takes eight bus periods on the virtual [`Clock`]. The host controls the time between
-/// bytes; the card keeps working meanwhile.
+/// Exchanging a byte takes eight bus periods on the virtual [`Clock`], unless the host keeps the time
+/// ([`SpiCard::exchange_at`]). The host controls the time between bytes; the card keeps working meanwhile.
 pub struct SpiCard {
     pub(super) card: Card,
     pub(super) options: Options,
@@ -111,6 +123,11 @@ impl SpiCard {
         &self.card
     }
 
+    /// Stores blocks directly; see [`Card::store`].
+    pub fn store(&mut self, start: u64, data: &[Block]) {
+        self.card.store(start, data);
+    }
+
     /// Releases host memory for consecutive blocks; see [`Card::release_memory`].
     pub fn release_memory(&mut self, start: u64, count: u64) {
         self.card.release_memory(start, count);
@@ -152,16 +169,27 @@ impl SpiCard {
 
     /// Clocks one byte in each direction.
     pub fn exchange(&mut self, out: u8) -> u8 {
-        if self.count.bytes >= self.faults.next_byte {
-            return self.exchange_with_faults(out);
-        }
-        self.exchange_without_faults(out)
+        self.exchange_until(ByteEnd::Paced, out)
     }
 
-    pub(super) fn exchange_without_faults(&mut self, out: u8) -> u8 {
+    /// Clocks one byte in each direction on a bus whose host keeps the time, such as an emulated processor. The byte
+    /// begins and ends at the given times, in ns, whatever the clock of the bus. The card's clock follows the host's and
+    /// advances at no other point; times that it has passed count as now.
+    pub fn exchange_at(&mut self, start_ns: u64, end_ns: u64, out: u8) -> u8 {
+        self.clock().advance_to_ns(start_ns);
+        self.exchange_until(ByteEnd::At { ns: end_ns }, out)
+    }
+
+    fn exchange_until(&mut self, end: ByteEnd, out: u8) -> u8 {
+        if self.count.bytes >= self.faults.next_byte {
+            return self.exchange_with_faults(end, out);
+        }
+        self.exchange_without_faults(end, out)
+    }
+
+    pub(super) fn exchange_without_faults(&mut self, end: ByteEnd, out: u8) -> u8 {
         let start_ns = self.pace.now_ns();
-        self.pace.byte();
-        self.count_bytes(1);
+        self.pass_byte(end);
         if !self.is_selected {
             self.power_up_clocks = self.power_up_clocks.saturating_add(8);
             return RELEASED;
@@ -267,7 +295,16 @@ impl SpiCard {
         bytes.min(usize::try_from(left).unwrap_or(usize::MAX))
     }
 
-    pub(super) fn advance(&mut self, bytes: usize) {
+    /// Advances the clock to the end of a byte.
+    pub(super) fn pass_byte(&mut self, end: ByteEnd) {
+        match end {
+            ByteEnd::Paced => self.pace.byte(),
+            ByteEnd::At { ns } => self.clock().advance_to_ns(ns),
+        }
+        self.count_bytes(1);
+    }
+
+    fn advance(&mut self, bytes: usize) {
         self.pace.bytes(bytes);
         self.count_bytes(bytes);
     }

@@ -1,6 +1,6 @@
 //! Effect of injected faults and of the power supply on a card on SPI.
 
-use super::card::{Session, SpiCard};
+use super::card::{ByteEnd, Session, SpiCard};
 use super::command::Response;
 use super::faults::{FaultCounts, InterruptedCard, Power};
 use super::levels::RELEASED;
@@ -104,7 +104,7 @@ impl SpiCard {
 
     /// Exchanges a byte while faults are due or the power is off.
     #[cold]
-    pub(super) fn exchange_with_faults(&mut self, out: u8) -> u8 {
+    pub(super) fn exchange_with_faults(&mut self, end: ByteEnd, out: u8) -> u8 {
         let (mut to_card, mut to_host) = (0, 0);
         while let Some(fault) = self.faults.upcoming.take_due(self.count().bytes) {
             match fault {
@@ -130,7 +130,7 @@ impl SpiCard {
         }
         self.faults.update_next_byte();
         if !self.is_powered() {
-            self.advance(1);
+            self.pass_byte(end);
             return RELEASED;
         }
         self.power_on();
@@ -138,6 +138,6 @@ impl SpiCard {
             self.faults.fault_counts.flips_to_card += u64::from(to_card != 0);
             self.faults.fault_counts.flips_to_host += u64::from(to_host != 0);
         }
-        self.exchange_without_faults(out ^ to_card) ^ to_host
+        self.exchange_without_faults(end, out ^ to_card) ^ to_host
     }
 }
