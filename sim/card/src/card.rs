@@ -13,8 +13,9 @@
 mod in_flight;
 
 use crate::defects::{BitErrors, Counterfeit, Defects, TornPage};
+use crate::state::{Reader, Writer};
 use crate::storage::Storage;
-use crate::{BLOCK_BYTES, Busy, Controller, Profile};
+use crate::{BLOCK_BYTES, Busy, Controller, Profile, StateError};
 use cardiograph_sim_world::{Random, Seed};
 use in_flight::{InFlight, Torn};
 use std::collections::HashSet;
@@ -117,6 +118,32 @@ impl Card {
             blocks: profile.capacity_bytes / BLOCK_BYTES as u64,
             stream: None,
         }
+    }
+
+    /// Writes the state of a card without power.
+    pub(crate) fn write_state(&self, to: &mut Writer) -> Result<(), StateError> {
+        if self.ideal.is_some() {
+            return Err(StateError::Defects);
+        }
+        self.storage.write_state(to);
+        let mut unreadable: Vec<u64> = self.unreadable.iter().copied().collect();
+        unreadable.sort_unstable();
+        to.u32(unreadable.len() as u32);
+        unreadable.into_iter().for_each(|block| to.u64(block));
+        self.controller.write_state(to);
+        Ok(())
+    }
+
+    /// Creates a card in a saved state, switched on at time 0.
+    pub(crate) fn read_state(profile: &Profile, from: &mut Reader) -> Result<Card, StateError> {
+        // The state replaces everything that the seed determines.
+        let mut card = Card::new(profile, Seed::new(0));
+        card.storage = Storage::read_state(from, card.blocks)?;
+        for _ in 0..from.u32()? {
+            card.unreadable.insert(from.u64()?);
+        }
+        card.controller.read_state(from)?;
+        Ok(card)
     }
 
     /// Returns the capacity in blocks that the card reports.

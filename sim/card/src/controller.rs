@@ -13,10 +13,11 @@
 //! Each state draws its own current; flash operations take additional energy. While idle, the controller may
 //! run garbage collection so that later writes do not have to wait for it.
 
-use crate::Profile;
 use crate::energy::{Energy, Meter};
 use crate::nand::Work;
+use crate::state::{Reader, Writer};
 use crate::translation::{Translation, Written};
+use crate::{Profile, StateError};
 use cardiograph_sim_world::Seed;
 use std::ops::RangeInclusive;
 
@@ -111,6 +112,16 @@ impl Controller {
             busy_ns: 0,
             trace: None,
         }
+    }
+
+    /// Writes the state of a controller without power.
+    pub(crate) fn write_state(&self, to: &mut Writer) {
+        self.translation.write_state(to);
+    }
+
+    /// Replaces the state of a new controller by a saved one.
+    pub(crate) fn read_state(&mut self, from: &mut Reader) -> Result<(), StateError> {
+        self.translation.read_state(from)
     }
 
     /// Starts a trace of all operations.

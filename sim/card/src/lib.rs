@@ -18,6 +18,9 @@
 //! Everything happens in virtual time: an operation returns how long it takes, and the caller advances the
 //! [`Clock`]. The same seed gives the same times.
 //!
+//! [`Card::to_state`] saves a card and [`Card::from_state`] loads it (state.rs describes the format), so that a card aged
+//! by one program continues in another.
+//!
 //! [`Profile`]s and [`Board`]s are TOML files with physical quantities only.
 
 mod board;
@@ -27,6 +30,7 @@ mod defects;
 mod energy;
 mod nand;
 mod profile;
+mod state;
 mod storage;
 mod toml_file;
 mod translation;
@@ -42,6 +46,7 @@ pub use profile::{
     Controller as ControllerProfile, Flash as FlashProfile, FlashEnergy, Power as PowerProfile,
     Profile,
 };
+pub use state::StateError;
 pub use toml_file::{BOARDS, CARDS, TomlError, parse as parse_toml};
 
 /// Bytes in a block, the unit of every command.

@@ -15,7 +15,8 @@
 //! (Grupp et al., "Characterizing Flash Memory", 2009). Not modelled: programming becomes slightly faster
 //! with wear.
 
-use crate::profile;
+use crate::state::{Reader, Writer};
+use crate::{StateError, profile};
 use cardiograph_sim_world::{Random, Seed};
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Range};
@@ -69,6 +70,17 @@ impl Nand {
             random: seed.stream("flash"),
             spread,
         }
+    }
+
+    /// Writes the state: the random stream.
+    pub(crate) fn write_state(&self, to: &mut Writer) {
+        to.u64(self.random.state());
+    }
+
+    /// Replaces the state by a saved one.
+    pub(crate) fn read_state(&mut self, from: &mut Reader) -> Result<(), StateError> {
+        self.random = Random::from_state(from.u64()?);
+        Ok(())
     }
 
     /// Reads a page.

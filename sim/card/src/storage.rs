@@ -1,7 +1,8 @@
 //! The bytes of a card, stored sparsely: chunks that are all zero take no memory, and clones share chunks until
 //! one of them writes.
 
-use crate::BLOCK_BYTES;
+use crate::state::{Reader, Writer};
+use crate::{BLOCK_BYTES, StateError};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -31,6 +32,33 @@ impl Storage {
             Arc::make_mut(&mut chunk)[range(block)].copy_from_slice(data);
             self.chunks.insert(key, chunk);
         }
+    }
+
+    /// Writes all chunks that hold data, in order.
+    pub(crate) fn write_state(&self, to: &mut Writer) {
+        let mut chunks: Vec<_> = self.chunks.iter().collect();
+        chunks.retain(|(_, chunk)| chunk.iter().any(|&byte| byte != 0));
+        chunks.sort_unstable_by_key(|(key, _)| **key);
+        to.u32(chunks.len() as u32);
+        for (key, chunk) in chunks {
+            to.u64(*key);
+            to.bytes(&chunk[..]);
+        }
+    }
+
+    /// Reads the chunks of a card of the given capacity.
+    pub(crate) fn read_state(from: &mut Reader, blocks: u64) -> Result<Storage, StateError> {
+        let mut storage = Storage::default();
+        for _ in 0..from.u32()? {
+            let key = from.u64()?;
+            if key >= blocks.div_ceil(CHUNK_BLOCKS) {
+                return Err(StateError::OutOfRange { what: "chunk" });
+            }
+            let chunk = from.bytes(CHUNK_BYTES)?.as_array();
+            let chunk = chunk.ok_or(StateError::Damaged)?;
+            storage.chunks.insert(key, Arc::new(*chunk));
+        }
+        Ok(storage)
     }
 
     /// Returns true if all blocks have the same contents in both storages.

@@ -37,6 +37,7 @@
 
 mod blocks;
 mod log;
+mod state;
 
 use crate::nand::{Nand, Work};
 use crate::{BLOCK_BYTES, Profile};

@@ -22,6 +22,11 @@ impl Seed {
         Seed(seed)
     }
 
+    /// Returns the number from which [`Seed::new`] creates this seed.
+    pub fn number(self) -> u64 {
+        self.0
+    }
+
     /// Returns the seed of a component with several streams of its own.
     #[must_use]
     pub fn child(self, name: &str) -> Seed {
@@ -50,6 +55,16 @@ pub struct Random {
 }
 
 impl Random {
+    /// Returns the state of the stream, from which [`Random::from_state`] continues.
+    pub fn state(&self) -> u64 {
+        self.state
+    }
+
+    /// Creates a stream that continues from a state.
+    pub fn from_state(state: u64) -> Random {
+        Random { state }
+    }
+
     /// Returns the next 64 bits.
     pub fn next_u64(&mut self) -> u64 {
         self.state = self.state.wrapping_add(GAMMA);

@@ -1,7 +1,8 @@
 //! Physical blocks: the mapping of units, erase counts, and free blocks.
 
-use crate::Profile;
 use crate::nand::{Nand, Work};
+use crate::state::{Reader, Writer};
+use crate::{Profile, StateError};
 use cardiograph_sim_world::Seed;
 use std::collections::VecDeque;
 
@@ -63,6 +64,42 @@ impl Blocks {
             },
             erases: 0,
         }
+    }
+
+    /// Writes the state.
+    pub(crate) fn write_state(&self, to: &mut Writer) {
+        to.list(self.cycles.iter().copied());
+        to.list(self.block_of_unit.iter().copied());
+        to.list(self.free.iter().copied());
+        to.u32(self.spares_left);
+        to.u32(self.is_worn_out.into());
+        to.u64(self.endurance.seed.number());
+        to.u64(self.erases);
+    }
+
+    /// Replaces the state of new blocks by a saved one.
+    pub(crate) fn read_state(&mut self, from: &mut Reader) -> Result<(), StateError> {
+        let (all, units) = (self.cycles.len(), self.block_of_unit.len());
+        self.cycles = from.list(all, "number of erases", |_| true)?;
+        self.block_of_unit = from.list(units, "flash block", |block| (block as usize) < all)?;
+        if self.cycles.len() != all || self.block_of_unit.len() != units {
+            return Err(StateError::OutOfRange {
+                what: "number of flash blocks",
+            });
+        }
+        self.free = from
+            .list(all, "free flash block", |block| (block as usize) < all)?
+            .into();
+        self.spares_left = from.u32()?;
+        self.is_worn_out = from.below(2, "mark of a worn-out card")? == 1;
+        self.endurance.seed = Seed::new(from.u64()?);
+        self.erases = from.u64()?;
+        Ok(())
+    }
+
+    /// Returns the number of flash blocks.
+    pub(crate) fn all(&self) -> u32 {
+        self.cycles.len() as u32
     }
 
     /// Allocates a free block.

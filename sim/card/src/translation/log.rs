@@ -9,6 +9,8 @@
 //!
 //! The pages of a unit are linked, so that a merge finds them without a search.
 
+use crate::StateError;
+use crate::state::{Reader, Writer};
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
@@ -78,6 +80,56 @@ impl Log {
             slot_of_page: HashMap::default(),
             newest_of_unit: vec![NONE; units as usize],
         }
+    }
+
+    /// Writes the state.
+    pub(crate) fn write_state(&self, to: &mut Writer) {
+        to.list(self.blocks.iter().copied());
+        let first = (self.oldest * self.pages_per_block) as usize;
+        let used = self.blocks() * self.pages_per_block - self.room;
+        let slots = self.slots.iter().cycle().skip(first).take(used as usize);
+        let pages: Vec<u32> = slots.map(|slot| slot.page).collect();
+        to.list(pages.into_iter());
+        to.u32(self.room);
+    }
+
+    /// Replaces the state of a new log by a saved one. `blocks` is the number of flash blocks, `pages` that of pages.
+    pub(crate) fn read_state(
+        &mut self,
+        from: &mut Reader,
+        blocks: u32,
+        pages: u32,
+    ) -> Result<(), StateError> {
+        let units = self.newest_of_unit.len() as u32;
+        let (per_block, slots) = (self.pages_per_block, self.slots.len() as u32);
+        *self = Log::new(slots / per_block, per_block, units);
+        let blocks = from.list((slots / per_block) as usize, "log block", |block| {
+            block < blocks
+        })?;
+        let is_page = |page| page == NONE || page < pages && page / per_block < units;
+        let saved = from.list(slots as usize, "page in a log", is_page)?;
+        let room = from.below(per_block + 1, "free pages of a log")?;
+        if saved.len() + room as usize != blocks.len() * per_block as usize {
+            return Err(StateError::OutOfRange {
+                what: "length of a log",
+            });
+        }
+        let mut blocks = blocks.into_iter();
+        for page in saved {
+            if self.is_full() {
+                blocks
+                    .next()
+                    .into_iter()
+                    .for_each(|block| self.extend(block));
+            }
+            match page {
+                NONE => self.room -= 1,
+                page => self.push(page),
+            }
+        }
+        // A block that was just added is empty.
+        blocks.for_each(|block| self.extend(block));
+        Ok(())
     }
 
     /// Returns the number of blocks in use.
