@@ -44,6 +44,19 @@ fn age(card: &mut Card, now_ns: &mut u64, seed: u64, streams: u32) -> Vec<u64> {
     times
 }
 
+/// Writes single blocks until the first part of a garbage collection is done; returns the time.
+fn begin_garbage_collection(card: &mut Card, mut now_ns: u64) -> u64 {
+    let mut random = Seed::new(5).stream("blocks");
+    loop {
+        let block = random.below(card.blocks());
+        let busy_ns = card.write(now_ns, block, &[2; 512]).unwrap();
+        now_ns += busy_ns;
+        if busy_ns > 30_000_000 {
+            return now_ns;
+        }
+    }
+}
+
 fn card_data(card: &Card, block: u64) -> Block {
     let mut data = [[0; 512]];
     card.load(block, &mut data);
@@ -57,15 +70,8 @@ fn a_saved_card_continues_like_the_original() {
         let mut original = Card::new(&profile, Seed::new(7));
         let mut now_ns = 0;
         age(&mut original, &mut now_ns, 1, 300);
-        // The state after the first part of a garbage collection.
-        let mut random = Seed::new(5).stream("blocks");
-        while !is_idle {
-            let block = random.below(original.blocks());
-            let busy_ns = original.write(now_ns, block, &[2; 512]).unwrap();
-            now_ns += busy_ns;
-            if busy_ns > 30_000_000 {
-                break;
-            }
+        if !is_idle {
+            now_ns = begin_garbage_collection(&mut original, now_ns);
         }
         // The power fails during an unfinished stream, or during garbage collection while idle.
         original.stream_write(now_ns, 9, &[1; 512]).unwrap();
