@@ -19,10 +19,19 @@ pub struct BoardCard {
 impl BoardCard {
     /// Creates a card of a bundled profile with another capacity.
     pub fn new(profile: &str, seed: u64, capacity_bytes: u64) -> Result<BoardCard, String> {
-        let mut profile = Profile::named(profile).map_err(|error| error.to_string())?;
-        profile.capacity_bytes = capacity_bytes;
-        profile.check("card").map_err(|error| error.to_string())?;
+        let profile = profile_of(profile, capacity_bytes)?;
         BoardCard::with(Card::new(&profile, Seed::new(seed)))
+    }
+
+    /// Continues with a saved card of the same profile and capacity.
+    pub fn from_state(
+        profile: &str,
+        capacity_bytes: u64,
+        state: &[u8],
+    ) -> Result<BoardCard, String> {
+        let profile = profile_of(profile, capacity_bytes)?;
+        let card = Card::from_state(&profile, state).map_err(|error| error.to_string())?;
+        BoardCard::with(card)
     }
 
     fn with(card: Card) -> Result<BoardCard, String> {
@@ -69,4 +78,12 @@ impl BoardCard {
         let blocks = bytes.as_chunks_mut::<BLOCK_BYTES>().0;
         self.card.card().load(start, blocks);
     }
+}
+
+fn profile_of(name: &str, capacity_bytes: u64) -> Result<Profile, String> {
+    let mut profile = Profile::named(name).map_err(|error| error.to_string())?;
+    profile.capacity_bytes = capacity_bytes;
+    let checked = profile.check("the card");
+    checked.map_err(|error| error.to_string())?;
+    Ok(profile)
 }

@@ -34,6 +34,19 @@ pub extern "C" fn card_new(seed: u64, capacity_bytes: u64) -> i32 {
     add(BoardCard::new(&name, seed, capacity_bytes))
 }
 
+/// Continues with a saved card of the same capacity. The buffer holds the name of its profile, in `name_bytes` bytes, and
+/// then the state. Returns the handle.
+#[unsafe(no_mangle)]
+pub extern "C" fn card_from_state(name_bytes: usize, capacity_bytes: u64) -> i32 {
+    let card = BUFFER.with_borrow(|buffer| {
+        let (name, state) = buffer
+            .split_at_checked(name_bytes)
+            .ok_or("the buffer is shorter than the name in it")?;
+        BoardCard::from_state(&String::from_utf8_lossy(name), capacity_bytes, state)
+    });
+    add(card)
+}
+
 /// Exchanges a byte on the bus from `start_ns` to `end_ns`; returns the card's byte.
 #[unsafe(no_mangle)]
 pub extern "C" fn card_exchange_at(card: usize, start_ns: f64, end_ns: f64, byte: u8) -> u8 {

@@ -1,7 +1,7 @@
 //! Runs the firmware of `firmware/lm3s6965` in QEMU and checks the contents of the card afterwards.
 
-mod image;
-mod recording;
+pub mod image;
+pub mod recording;
 
 use crate::packages::{self, DEVICE_TARGET};
 use crate::run::{capture, cargo, check, target};
@@ -14,7 +14,7 @@ const PROGRAM: &str = "cardiograph-lm3s6965";
 
 /// Full paths, because `/usr/sbin` is not in the path of ordinary users.
 const MKFS: &str = "/usr/sbin/mkfs.fat";
-const FSCK: &str = "/usr/sbin/fsck.fat";
+pub const FSCK: &str = "/usr/sbin/fsck.fat";
 
 /// Time limit for QEMU, in s; a normal run takes a few seconds.
 const QEMU_S_MAX: &str = "120";

@@ -8,6 +8,8 @@
 //!
 //! `cargo xtask crates`: packages the crates for other people, and uses the packages.
 //!
+//! `cargo xtask rp2040`: the recorder on an emulated Raspberry Pi Pico only.
+//!
 //! `cargo xtask power-cut`: the power-cut test only, with a given number of cases, or for a single case.
 //!
 //! `cargo xtask mutants`: mutates the device crates and lists the mutants that no test detects.
@@ -25,12 +27,13 @@ mod mutants;
 mod packages;
 mod power_cut;
 mod readme;
+mod rp2040;
 mod run;
 mod test;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask test | english | readme | firmware | crates | power-cut | bench [overhead|analyze|card|pan|recorder|serve] | mutants [SHARDS] | fuzz SECONDS";
+const USAGE: &str = "usage: cargo xtask test | english | readme | firmware | crates | rp2040 | power-cut | bench [overhead|analyze|card|pan|recorder|serve] | mutants [SHARDS] | fuzz SECONDS";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
         ["mutants", args @ ..] => mutants::with(args),
         ["crates"] => crates::all().map(drop),
         ["firmware"] => firmware::all().map(drop),
+        ["rp2040"] => rp2040::all().map(drop),
         ["bench"] => bench::all(),
         ["bench", name] => bench::one(name),
         ["fuzz", seconds] => seconds

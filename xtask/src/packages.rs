@@ -1,7 +1,7 @@
 //! Debian and Python packages for tests and benchmarks.
 
 use crate::run::{cargo, check, root, target};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Rust target of the device crates: a Cortex-M3 without an operating system.
@@ -72,6 +72,26 @@ pub const FOR_FIRMWARE: &[Package] = &[
     Package {
         program: "qemu-system-arm",
         name: "qemu-system-arm",
+    },
+    Package {
+        program: "mkfs.fat",
+        name: "dosfstools",
+    },
+    Package {
+        program: "mcopy",
+        name: "mtools",
+    },
+];
+
+/// Packages for the emulated Raspberry Pi Pico.
+pub const FOR_RP2040: &[Package] = &[
+    Package {
+        program: "node",
+        name: "nodejs",
+    },
+    Package {
+        program: "npm",
+        name: "npm",
     },
     Package {
         program: "mkfs.fat",
@@ -176,9 +196,32 @@ pub fn install_dufs() -> Result<PathBuf, String> {
     Ok(program)
 }
 
+/// Version of rp2040js, the emulator of a Raspberry Pi Pico.
+pub const RP2040JS_VERSION: &str = "1.4.1";
+
+/// Installs rp2040js to a folder.
+pub fn install_rp2040js(folder: &Path) -> Result<(), String> {
+    let list = folder.join("node_modules/rp2040js/package.json");
+    let wanted = format!("\"version\": \"{RP2040JS_VERSION}\"");
+    if std::fs::read_to_string(&list).is_ok_and(|text| text.contains(&wanted)) {
+        return Ok(());
+    }
+    let mut command = Command::new("npm");
+    command.args(["install", "--silent", "--no-audit", "--no-fund", "--prefix"]);
+    command.arg(folder);
+    check(command.arg(format!("rp2040js@{RP2040JS_VERSION}"))).map_err(|error| {
+        format!("{error}\nThe emulator rp2040js is missing. Check the network, then run the command again.")
+    })
+}
+
 /// Installs the standard library of [`DEVICE_TARGET`].
 pub fn add_device_target() -> Result<(), String> {
-    check(Command::new("rustup").args(["target", "add", DEVICE_TARGET]))
+    add_target(DEVICE_TARGET)
+}
+
+/// Installs the standard library of a target.
+pub fn add_target(target: &str) -> Result<(), String> {
+    check(Command::new("rustup").args(["target", "add", target]))
 }
 
 fn is_installed(program: &str) -> bool {

@@ -37,6 +37,23 @@ pub fn check(command: &mut Command) -> Result<(), String> {
     }
 }
 
+/// Runs a command; returns its standard output, or an error with what the command printed.
+pub fn output_of(command: &mut Command) -> Result<String, String> {
+    let output = command
+        .output()
+        .map_err(|error| format!("{}: {error}", displayed(command)))?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    match output.status.success() {
+        true => Ok(text(&output.stdout)),
+        false => Err(format!(
+            "failed: {}\n{}{}",
+            displayed(command),
+            text(&output.stdout),
+            text(&output.stderr)
+        )),
+    }
+}
+
 /// Runs a command and shows its standard output; returns true if it succeeded, and the output.
 pub fn capture(command: &mut Command) -> Result<(bool, String), String> {
     eprintln!("\n$ {}", displayed(command));

@@ -24,6 +24,13 @@ export class Card {
     return new Card(wasm, wasm.card_new(BigInt(seed), BigInt(capacityBytes)));
   }
 
+  /** Continues with a saved card. */
+  static fromState(wasm, profile, capacityBytes, state) {
+    const name = new TextEncoder().encode(profile);
+    put(wasm, Buffer.concat([name, state]));
+    return new Card(wasm, wasm.card_from_state(name.length, BigInt(capacityBytes)));
+  }
+
   exchangeAt(startNs, endNs, byte) {
     return this.wasm.card_exchange_at(this.handle, startNs, endNs, byte) & 0xff;
   }

@@ -54,7 +54,17 @@ impl Report {
             Event::CardLost => self.line(format_args!("the card does not respond; check it")),
             Event::CardBack => self.line(format_args!("the card is back")),
             Event::Full { .. } => self.line(format_args!("the card is full; remove files")),
-            other => self.line(format_args!("{other:?}")),
+            Event::Short { bytes_max, .. } => {
+                self.line(format_args!(
+                    "files have at most {bytes_max} B: no longer space is free"
+                ));
+            }
+            Event::NotClosed { id, .. } => {
+                self.line(format_args!(
+                    "{id} keeps its full length: no room for its entry"
+                ));
+            }
+            Event::Removed { id } => self.line(format_args!("removed {id} to make room")),
         }
     }
 

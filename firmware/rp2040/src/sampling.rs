@@ -7,9 +7,15 @@ use core::sync::atomic::AtomicU8;
 use embassy_time::{Instant, Timer};
 use static_cell::ConstStaticCell;
 
-/// Samples per second.
-const RATE_HZ: u64 = 860;
-/// Size of the ring buffer: 1.5 s of samples.
+/// Samples per second; the environment variable sets another rate when the firmware is built.
+const RATE_HZ: u64 = match option_env!("CARDIOGRAPH_RATE_HZ") {
+    Some(text) => match u64::from_str_radix(text, 10) {
+        Ok(hz @ 1..=10_000) => hz,
+        _ => panic!("CARDIOGRAPH_RATE_HZ must be a number from 1 to 10000"),
+    },
+    None => 860,
+};
+/// Size of the ring buffer: 1.5 s of samples at 860 Hz.
 const RING_BYTES: usize = 128 * 1024;
 const SAMPLE_BYTES: usize = SCHEMA.sample_bytes();
 const CHANNELS: usize = 22;

@@ -10,7 +10,7 @@ use std::process::Command;
 /// Bytes in a block.
 pub const BLOCK_BYTES: usize = 512;
 /// Number of blocks on the card; QEMU requires a power of two.
-const CARD_BLOCKS: usize = 128 << 10;
+pub const CARD_BLOCKS: usize = 128 << 10;
 /// Block range of the partition.
 const FAT: Range<usize> = 2048..66 << 10;
 /// Code of the partition type FAT16 with LBA.
@@ -39,7 +39,7 @@ impl Image {
 
     /// Returns the contents of the partition.
     pub fn fat(&self) -> Result<Vec<u8>, String> {
-        Ok(read(&self.path)?[fat_bytes()].to_vec())
+        partition(&self.path)
     }
 
     /// Checks that, outside the partition, exactly the given blocks were written.
@@ -60,6 +60,14 @@ impl Image {
         }
         Ok(())
     }
+}
+
+/// Returns the contents of the partition of an image.
+pub fn partition(image: &Path) -> Result<Vec<u8>, String> {
+    let card = read(image)?;
+    let partition = card.get(fat_bytes());
+    let partition = partition.ok_or_else(|| format!("{}: too short", image.display()))?;
+    Ok(partition.to_vec())
 }
 
 fn fat_bytes() -> Range<usize> {

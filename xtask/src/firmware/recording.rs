@@ -14,7 +14,8 @@ const NAMES: &str = "index,value,check,note";
 /// Start of a row with a note instead of values. Only the note about the file and checkpoint marks (`@`
 /// after spaces) are allowed; a note about a gap, for example, is an error.
 const NOTE: &str = ",,,#";
-const OTHERS: &str = "OTHERS.BIN";
+/// Name of a file that does not belong to the recorder.
+pub const OTHERS: &str = "OTHERS.BIN";
 
 /// Adds a file that does not belong to the recorder to a new file system.
 pub fn add_other_file(fat: &Path) -> Result<(), String> {
@@ -24,7 +25,7 @@ pub fn add_other_file(fat: &Path) -> Result<(), String> {
 }
 
 /// Returns the contents of the other file: more than three clusters.
-fn others() -> Vec<u8> {
+pub fn others() -> Vec<u8> {
     (0..7001u32).map(|i| ((i * i) >> 5) as u8).collect()
 }
 
