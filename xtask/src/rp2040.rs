@@ -52,7 +52,10 @@ pub fn all() -> Result<usize, String> {
     build_card(&folder)?;
     record_stalls(&folder)?;
     let passed = cut_power(&folder)?;
-    Ok(passed + 1)
+    run(&folder, RATE_HZ, &["repairs"])?;
+    judge::check_file_system(&folder, "recorded.img")?;
+    println!("ok: the board waits for a usable card, and goes on when a pulled card is back");
+    Ok(passed + 2)
 }
 
 /// Records through stalls of an aged card and checks every sample.
@@ -85,11 +88,12 @@ fn cut_power(folder: &Path) -> Result<usize, String> {
     let cuts = result["cuts"].as_array().cloned().unwrap_or_default();
     for (at, cut) in cuts.iter().enumerate() {
         let image = format!("cut-{}.img", at + 1);
-        // All recordings so far: a later start must not damage an earlier recording.
-        for earlier in &cuts[..=at] {
+        // A later start must not damage an earlier recording.
+        for earlier in &cuts[..at] {
             check_cut(folder, &image, earlier)?;
         }
-        println!("ok: power cut {} at {} us", at + 1, cut["cut_us"]);
+        let lost_ms = check_cut(folder, &image, cut)? / 1000.0;
+        println!("ok: power cut {} lost the last {lost_ms:.0} ms", at + 1);
     }
     match cuts.len() {
         CUTS => Ok(CUTS),
@@ -97,19 +101,19 @@ fn cut_power(folder: &Path) -> Result<usize, String> {
     }
 }
 
-/// Checks that a power cut lost nothing older than the durability window.
-fn check_cut(folder: &Path, image: &str, cut: &Value) -> Result<(), String> {
+/// Checks that a power cut lost nothing older than the durability window; returns the time that is missing, in us.
+fn check_cut(folder: &Path, image: &str, cut: &Value) -> Result<f64, String> {
     let began_us = cut["began_us"].as_f64().unwrap_or(0.0);
     let cut_us = cut["cut_us"].as_f64().unwrap_or(f64::MAX);
     // Nothing of a shorter recording had to be durable, and the next one may have its name.
     if cut_us - began_us < WINDOW_US {
-        return judge::check_file_system(folder, image).map(drop);
+        return judge::check_file_system(folder, image).map(|_| cut_us - began_us);
     }
     let recording = Recording::read(folder, image, cut["file"].as_str().unwrap_or_default())?;
     recording.check_cadence(RATE_HZ)?;
     let lost_us = cut_us - recording.last_us;
     match lost_us <= WINDOW_US + 1e6 / f64::from(RATE_HZ) {
-        true => Ok(()),
+        true => Ok(lost_us),
         false => Err(format!(
             "{image}: the power cut at {cut_us} us destroyed {lost_us} us of samples; only {WINDOW_US} us may be lost"
         )),

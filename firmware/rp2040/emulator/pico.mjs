@@ -10,6 +10,8 @@ const FLASH = 0x10000000;
 const SELECT_PIN = 17;
 const BUTTON_PIN = 22;
 const GPIO_LOW = 0;
+/** Upper bits of the watchdog's address. */
+const WATCHDOG = 0x40058;
 
 /** Loads rp2040js from a folder with node_modules. */
 export function emulator(folder) {
@@ -19,14 +21,26 @@ export function emulator(folder) {
 export class Pico {
   /** Switches a board and its card on, at `sinceNs` of the card's clock. */
   constructor({ RP2040 }, elf, card, sinceNs, onLine) {
-    this.chip = new RP2040();
+    Object.assign(this, { RP2040, elf, card, onLine, isPressed: false });
+    this.start(sinceNs);
+  }
+
+  start(sinceNs) {
+    this.chip = new this.RP2040();
     this.clock = this.chip.clock;
     this.sinceNs = sinceNs;
+    this.mustReset = false;
+    const watchdog = this.chip.peripherals[WATCHDOG];
+    watchdog.onWatchdogTrigger = () => {
+      this.mustReset = true;
+      // Otherwise, its alarm would fire again without end.
+      watchdog.alarm.enable = false;
+    };
     this.chip.logger = new Log(this.chip.core);
-    loadElf(this.chip.flash, elf);
-    this.connect(card);
-    this.listen(onLine);
-    this.press(false);
+    loadElf(this.chip.flash, this.elf);
+    this.connect(this.card);
+    this.listen(this.onLine);
+    this.press(this.isPressed);
     const { core, flash } = this.chip;
     const view = new DataView(flash.buffer, flash.byteOffset + VECTORS - FLASH);
     core.VTOR = VECTORS;
@@ -41,6 +55,7 @@ export class Pico {
 
   /** Presses or releases the button. */
   press(isPressed) {
+    this.isPressed = isPressed;
     this.chip.gpio[BUTTON_PIN].setInputValue(!isPressed);
   }
 
@@ -69,12 +84,14 @@ export class Pico {
     };
   }
 
-  /** Runs until a time of the board's clock, in ns, or until `isDone` returns true. */
-  run(untilNs, isDone = () => false) {
-    const { chip, clock } = this;
-    while (clock.nanos < untilNs && !isDone()) {
-      const cycleNs = 1e9 / chip.clkSys;
-      for (let steps = 0; steps < 10_000 && clock.nanos < untilNs; steps++) {
+  /** Runs for a time in ns, or until `isDone` returns true. */
+  run(ns, isDone = () => false) {
+    const endNs = this.nowNs() + ns;
+    while (this.nowNs() < endNs && !isDone()) {
+      if (this.mustReset) this.start(this.nowNs());
+      const { chip, clock } = this;
+      const [cycleNs, untilNs] = [1e9 / chip.clkSys, endNs - this.sinceNs];
+      for (let steps = 0; steps < 10_000 && clock.nanos < untilNs && !this.mustReset; steps++) {
         if (chip.core.waiting) {
           clock.tick(Math.min(clock.nanosToNextAlarm, untilNs - clock.nanos));
         } else {

@@ -2,9 +2,10 @@
 //
 //   node run.mjs FOLDER PROFILE stalls COUNT    records until the card has stalled COUNT times, then stops
 //   node run.mjs FOLDER PROFILE cuts COUNT SEED cuts the power COUNT times, at moments that the seed determines
+//   node run.mjs FOLDER PROFILE repairs         starts without a card, then without a file system; pulls the card
 //
 // FOLDER contains node_modules, card.wasm, firmware.elf, card.img (blocks of the new card) and card.state (its flash).
-// Both tasks write images of the card and result.json to FOLDER.
+// All tasks write images of the card and result.json to FOLDER.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { Card, load } from "./card.mjs";
@@ -22,7 +23,6 @@ const [folder, profile, task, count, seed] = process.argv.slice(2);
 const image = readFileSync(`${folder}/card.img`);
 const state = readFileSync(`${folder}/card.state`);
 const card = Card.fromState(load(`${folder}/card.wasm`), profile, image.length, state);
-card.store(image);
 const chips = emulator(folder);
 
 /** Starts the board; `lines` collects its reports. */
@@ -38,11 +38,12 @@ function start(sinceNs) {
 
 /** Runs until a condition holds. */
 function runUntil(pico, what, isDone) {
-  pico.run(pico.clock.nanos + STEP_S_MAX * SECOND_NS, isDone);
+  pico.run(STEP_S_MAX * SECOND_NS, isDone);
   if (!isDone()) throw new Error(`${what} did not happen within ${STEP_S_MAX} s`);
 }
 
 function runStalls(count) {
+  card.store(image);
   const { pico, lines } = start(0);
   runUntil(pico, `stall ${count}`, () => card.stalls().count >= count);
   const pressedUs = pico.clock.nanos / 1000;
@@ -53,6 +54,7 @@ function runStalls(count) {
 }
 
 function runCuts(count, seed) {
+  card.store(image);
   const random = splitMix(BigInt(seed));
   const cuts = [];
   let board = start(0);
@@ -60,7 +62,7 @@ function runCuts(count, seed) {
     const { pico } = board;
     const file = runToRecording(board);
     const beganUs = pico.clock.nanos / 1000;
-    pico.run(pico.clock.nanos + random() * RECORDING_NS_MAX);
+    pico.run(random() * RECORDING_NS_MAX);
     cuts.push({ file, began_us: beganUs, cut_us: pico.clock.nanos / 1000 });
     card.setPower(pico.nowNs(), false);
     console.log(`${(pico.nowNs() / SECOND_NS).toFixed(3)} s: power cut ${cut}`);
@@ -71,6 +73,31 @@ function runCuts(count, seed) {
     save(`cut-${cut}.img`);
   }
   return { cuts };
+}
+
+function runRepairs() {
+  const setPower = (isOn) => card.setPower(pico.nowNs(), isOn);
+  const { pico, lines } = start(0);
+  const runToLine = (text) => {
+    lines.length = 0;
+    runUntil(pico, `"${text}"`, () => lines.some((line) => line.includes(text)));
+  };
+  setPower(false);
+  runToLine("no card responds");
+  setPower(true);
+  runToLine("no file system");
+  card.store(image);
+  runToLine("recording to REC00000/REC00001.BIN");
+  pico.run(2 * SECOND_NS);
+  setPower(false);
+  runToLine("the card does not respond");
+  setPower(true);
+  runToLine("recording to REC00000/REC00002.BIN");
+  pico.run(2 * SECOND_NS);
+  pico.press(true);
+  runToLine("stopped");
+  save("recorded.img");
+  return {};
 }
 
 /** Runs until the board records; returns the path of its file. */
@@ -95,5 +122,9 @@ function splitMix(state) {
   };
 }
 
-const result = task === "stalls" ? runStalls(Number(count)) : runCuts(Number(count), seed);
-writeFileSync(`${folder}/result.json`, JSON.stringify(result));
+const tasks = {
+  stalls: () => runStalls(Number(count)),
+  cuts: () => runCuts(Number(count), seed),
+  repairs: runRepairs,
+};
+writeFileSync(`${folder}/result.json`, JSON.stringify(tasks[task]()));
