@@ -207,7 +207,13 @@ pub fn install_rp2040js(folder: &Path) -> Result<(), String> {
         return Ok(());
     }
     let mut command = Command::new("npm");
-    command.args(["install", "--silent", "--no-audit", "--no-fund", "--prefix"]);
+    command.args([
+        "install",
+        "--loglevel=error",
+        "--no-audit",
+        "--no-fund",
+        "--prefix",
+    ]);
     command.arg(folder);
     check(command.arg(format!("rp2040js@{RP2040JS_VERSION}"))).map_err(|error| {
         format!("{error}\nThe emulator rp2040js is missing. Check the network, then run the command again.")

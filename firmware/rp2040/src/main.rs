@@ -57,14 +57,10 @@ async fn main(spawner: Spawner) {
 
     let (producer, consumer) = sampling::ring();
     interrupt::SWI_IRQ_1.set_priority(Priority::P2);
-    match sampling::sample(producer, &CONTROL) {
-        Ok(task) => SAMPLING.start(interrupt::SWI_IRQ_1).spawn(task),
-        Err(_) => unreachable!("spawned once"),
-    }
-    match stop_on_press(Input::new(pins.PIN_22, Pull::Up)) {
-        Ok(task) => spawner.spawn(task),
-        Err(_) => unreachable!("spawned once"),
-    }
+    let sample = sampling::sample(producer, &CONTROL).expect("spawned once");
+    SAMPLING.start(interrupt::SWI_IRQ_1).spawn(sample);
+    let button = Input::new(pins.PIN_22, Pull::Up);
+    spawner.spawn(stop_on_press(button).expect("spawned once"));
 
     let mut bus = spi::Config::default();
     bus.frequency = ACQUIRE_CLOCK_HZ;
@@ -117,7 +113,6 @@ async fn stop_on_press(button: Input<'static>) {
 
 #[panic_handler]
 fn panic(_: &PanicInfo) -> ! {
-    loop {
-        cortex_m::asm::wfi();
-    }
+    // The next start recovers the recording.
+    cortex_m::peripheral::SCB::sys_reset()
 }
