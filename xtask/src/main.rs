@@ -8,6 +8,8 @@
 //!
 //! `cargo xtask crates`: packages the crates for other people, and uses the packages.
 //!
+//! `cargo xtask arduino`: compiles the Arduino library, and runs it on an emulated Mega.
+//!
 //! `cargo xtask rp2040`: the recorder on an emulated Raspberry Pi Pico only.
 //!
 //! `cargo xtask power-cut`: the power-cut test only, with a given number of cases, or for a single case.
@@ -18,6 +20,7 @@
 //!
 //! `cargo xtask fuzz`: runs each fuzz target for a given number of seconds.
 
+mod arduino;
 mod bench;
 mod crates;
 mod english;
@@ -33,7 +36,7 @@ mod test;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask test | english | readme | firmware | crates | rp2040 | power-cut | bench [overhead|analyze|card|pan|recorder|serve] | mutants [SHARDS] | fuzz SECONDS";
+const USAGE: &str = "usage: cargo xtask test | english | readme | firmware | crates | arduino | rp2040 | power-cut | bench [overhead|analyze|card|pan|recorder|serve] | mutants [SHARDS] | fuzz SECONDS";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -44,6 +47,7 @@ fn main() -> ExitCode {
         ["readme"] => readme::commands().map(drop),
         ["power-cut", args @ ..] => power_cut::with(args),
         ["mutants", args @ ..] => mutants::with(args),
+        ["arduino"] => arduino::all().map(drop),
         ["crates"] => crates::all().map(drop),
         ["firmware"] => firmware::all().map(drop),
         ["rp2040"] => rp2040::all().map(drop),

@@ -7,9 +7,9 @@ use std::process::{Command, Stdio};
 /// Rust target of the device crates: a Cortex-M3 without an operating system.
 pub const DEVICE_TARGET: &str = "thumbv7m-none-eabi";
 
-/// A Debian package, and a program whose presence shows that the package is installed.
+/// A Debian package, and a program or file whose presence shows that the package is installed.
 pub struct Package {
-    /// Name of the program to look for.
+    /// Name of the program to look for, or path of the file.
     pub program: &'static str,
     /// Name of the Debian package.
     pub name: &'static str,
@@ -100,6 +100,38 @@ pub const FOR_RP2040: &[Package] = &[
     Package {
         program: "mcopy",
         name: "mtools",
+    },
+];
+
+/// Packages for the Arduino library.
+pub const FOR_ARDUINO: &[Package] = &[
+    Package {
+        program: "g++",
+        name: "g++",
+    },
+    Package {
+        program: "avr-g++",
+        name: "gcc-avr",
+    },
+    Package {
+        program: "avr-objcopy",
+        name: "binutils-avr",
+    },
+    Package {
+        program: "/usr/lib/avr/include/avr/io.h",
+        name: "avr-libc",
+    },
+    Package {
+        program: "/usr/share/arduino/hardware/arduino/avr/cores/arduino/Arduino.h",
+        name: "arduino-core-avr",
+    },
+    Package {
+        program: "node",
+        name: "nodejs",
+    },
+    Package {
+        program: "npm",
+        name: "npm",
     },
 ];
 
@@ -198,11 +230,13 @@ pub fn install_dufs() -> Result<PathBuf, String> {
 
 /// Version of rp2040js, the emulator of a Raspberry Pi Pico.
 pub const RP2040JS_VERSION: &str = "1.4.1";
+/// Version of avr8js, the emulator of an ATmega.
+pub const AVR8JS_VERSION: &str = "0.21.1";
 
-/// Installs rp2040js to a folder.
-pub fn install_rp2040js(folder: &Path) -> Result<(), String> {
-    let list = folder.join("node_modules/rp2040js/package.json");
-    let wanted = format!("\"version\": \"{RP2040JS_VERSION}\"");
+/// Installs an npm package below a folder.
+pub fn install_npm(folder: &Path, name: &str, version: &str) -> Result<(), String> {
+    let list = folder.join("node_modules").join(name).join("package.json");
+    let wanted = format!("\"version\": \"{version}\"");
     if std::fs::read_to_string(&list).is_ok_and(|text| text.contains(&wanted)) {
         return Ok(());
     }
@@ -215,8 +249,8 @@ pub fn install_rp2040js(folder: &Path) -> Result<(), String> {
         "--prefix",
     ]);
     command.arg(folder);
-    check(command.arg(format!("rp2040js@{RP2040JS_VERSION}"))).map_err(|error| {
-        format!("{error}\nThe emulator rp2040js is missing. Check the network, then run the command again.")
+    check(command.arg(format!("{name}@{version}"))).map_err(|error| {
+        format!("{error}\nThe emulator {name} is missing. Check the network, then run the command again.")
     })
 }
 
@@ -231,6 +265,9 @@ pub fn add_target(target: &str) -> Result<(), String> {
 }
 
 fn is_installed(program: &str) -> bool {
+    if program.starts_with('/') {
+        return Path::new(program).exists();
+    }
     let look = format!("command -v {program}");
     let status = Command::new("sh")
         .args(["-c", &look])

@@ -39,7 +39,7 @@ pub fn all() -> Result<usize, String> {
     packages::add_target(WASM_TARGET)?;
     let folder = target().join("rp2040");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    packages::install_rp2040js(&folder)?;
+    packages::install_npm(&folder, "rp2040js", packages::RP2040JS_VERSION)?;
     check(&mut cargo(&["fmt", "--manifest-path", MANIFEST, "--check"]))?;
     check(cargo_firmware("clippy", RATE_HZ).args(["--", "-Dwarnings"]))?;
     check(&mut cargo(&[
