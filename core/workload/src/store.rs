@@ -88,7 +88,7 @@ pub trait Observer {
     /// Receives an operation. `Break` stops the run, which then removes its files.
     fn observe(&mut self, operation: &Operation) -> ControlFlow<()>;
 
-    /// Receives a poll during pauses, and every few calls while calls are not timed one by one. `now_ns` is
-    /// the time of the run's clock. `Break` stops the run.
+    /// Is called during pauses, and after every few operations if operations are not timed individually. `now_ns` is the
+    /// time of the run's clock. `Break` stops the run.
     fn poll(&mut self, activity: Activity, now_ns: u64) -> ControlFlow<()>;
 }

@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args)]
 #[command(after_help = "\
 The format is detected automatically: Cardiograph's Parquet and CSV, the results of the MagOD2 thesis,
-the CSV of the Qiita article, fio's --write_lat_log, ioping, traces of boards, biosnoop, blkparse, index,start_us,end_us, any
-table with a column of latencies (latency_us) or of starts and ends, one latency per line, and recordings
+the CSV of the Qiita article, fio's --write_lat_log, ioping, traces of boards, biosnoop, blkparse, CSV with the
+header `index,start_us,end_us`, any table with a column of latencies (latency_us) or of starts and ends, one latency per line, and recordings
 with a time column or as ULog. Histograms (fio's json+, HdrHistogram's .hgrm and
-interval logs, tables of counts) give percentiles only.
+interval logs, tables of counts) give latencies and their distribution, but no stalls, throughput or sustained rates.
 A unit that the file does not name is inferred from the magnitude of the values, and a note says so. If that is ambiguous, pass --time-unit.
 
 Examples:

@@ -20,8 +20,8 @@ const REPORTED_MAX: usize = 20;
 #[derive(clap::Args)]
 #[command(after_help = "\
 The CSV contains the lines that `record --format csv` would have written, in one file per stream. A
-single stream goes to FILE; for several streams, OUT.csv becomes OUT-0.csv, OUT-1.csv and so on, by
-stream number. A ULog file has a topic per stream and a topic that lists the gaps; each gap is also a ULog dropout.
+single stream goes to FILE; for several streams, OUT.csv becomes OUT-0.csv for
+stream 1, OUT-1.csv for stream 2 and so on. A ULog file has a topic per stream and a topic that lists the gaps; each gap is also a ULog dropout.
 PlotJuggler, Foxglove and pyulog open it. Timestamps come from a column time_us or time_ms, or else from the block headers.
 
 Damaged blocks are skipped, and the exit code is 2; in CSV a comment line marks each damaged range.

@@ -36,7 +36,7 @@ impl Failure {
             .any(|option| message.contains(option));
         match is_of_options {
             true => Failure::new(format!(
-                "{message}; with --trace t.parquet, analyze writes a trace that this command reads"
+                "{message}; then convert the file with cardiograph analyze and --trace t.parquet, and pass t.parquet to this command"
             )),
             false => Failure::new(message),
         }

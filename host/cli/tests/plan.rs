@@ -313,7 +313,7 @@ fn a_trace_without_a_unit_can_be_converted() {
     let load = ["--rate", "100", "--sample-bytes", "64"];
     let words = [
         "add --time-unit ms or --time-unit us to analyze",
-        "with --trace t.parquet, analyze writes",
+        "then convert the file with cardiograph analyze",
     ];
     refused(
         own.path(),

@@ -167,6 +167,7 @@ fn extrapolation(plan: &Plan) -> String {
     );
     let times = match plan.times_as_long() {
         times if times > 1.05 => format!("{} times as long as", three_digits(times)),
+        times if times < 0.95 => "shorter than".to_string(),
         _ => "about as long as".to_string(),
     };
     let assumption = match plan.tail {

@@ -54,9 +54,9 @@ fn no_forecast(plan: &Plan) -> String {
         ),
     };
     format!(
-        "{why}; measure at least {}. From this \
-         measurement follows only, with 95 % confidence, that a stall that did not occur in {} of logging occurs fewer \
-         than three times, on average, in a run of the same length",
+        "{why}; measure at least {}. This \
+         measurement shows only this, with 95 % confidence: a kind of stall that was not seen in {} of logging occurs \
+         fewer than three times, on average, in a run of the same length",
         units::bytes(measured.risk_payload_bytes as f64 * factor),
         crate::text::duration(measured.run_s),
     )

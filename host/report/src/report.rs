@@ -209,8 +209,8 @@ fn of_recording(recording: Recording, threshold_ns: Option<u64>) -> Report {
     summary.latency_us.median = audit.as_ref().map(|audit| us(audit.median_step_ns));
     summary.cadence = audit.as_ref().map(cadence_summary);
     let ignored = threshold_ns.map(|_| {
-        "--stall-threshold has no effect: a recording does not show how long writes took; a sample is late if it is \
-         longer than 1.5 median intervals"
+        "--stall-threshold has no effect: a recording does not show how long writes took; a sample is late if it follows \
+         the previous one after more than 1.5 median intervals"
             .to_string()
     });
     let warnings = audit.as_ref().and_then(uneven).into_iter().chain(ignored);

@@ -434,6 +434,12 @@ fn about(name: &str, format: &str) -> About {
     }
 }
 
+/// Returns the note on reads among writes.
+fn left_out(reads: u64) -> String {
+    let them = if reads == 1 { "read is" } else { "reads are" };
+    format!("The figures cover writes only: {reads} {them} left out.")
+}
+
 pub(crate) fn block_note(block_bytes: u64) -> String {
     format!("The file contains no lengths; each write is assumed to be {block_bytes} B.")
 }

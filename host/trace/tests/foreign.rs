@@ -196,7 +196,7 @@ const READ: &[(&str, Found)] = &[
 const REFUSED: &[(&str, &str)] = &[
     (
         "sketch_bare_us.txt",
-        "read as ms, the median write takes 812 ms; read as us, the median write takes 812 us); add --time-unit \
+        "read as ms, the median write takes 801 ms; read as us, the median write takes 801 us); add --time-unit \
          ms or --time-unit us",
     ),
     (

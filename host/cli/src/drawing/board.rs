@@ -45,8 +45,8 @@ fn library(library: &Library) -> Vec<String> {
             &units::binary_bytes(library.cluster_bytes.into()),
         ),
         row("CPU per call", &time(library.call_us.into())),
-        row("  per byte written", &ns(library.byte_ns)),
-        row("  per byte read", &ns(library.read_byte_ns)),
+        row("  per byte, write", &ns(library.byte_ns)),
+        row("  per byte, read", &ns(library.read_byte_ns)),
     ]);
     rows
 }
@@ -58,7 +58,7 @@ fn driver(driver: &Driver) -> Vec<String> {
     };
     vec![
         row(
-            "blocks per command",
+            "blocks/command",
             &format!("up to {}", units::count(driver.burst_blocks.into())),
         ),
         row("after a write", check),
@@ -200,7 +200,7 @@ fn theory(board: &Board) -> Vec<Derived> {
         Derived::new(
             "Maximum payload of a command",
             units::binary_bytes(u64::from(driver.burst_blocks) * 512),
-            "blocks per command × 512 B",
+            "blocks/command × 512 B",
         ),
         Derived::new(
             "Write of 100 B into a buffer",
@@ -212,7 +212,7 @@ fn theory(board: &Board) -> Vec<Derived> {
         theory.push(Derived::new(
             "Limit set by library CPU time",
             units::rate(1e9 / f64::from(library.byte_ns)),
-            "1 / CPU per byte written, for long calls",
+            "1 / CPU per byte, write; for long calls",
         ));
     }
     theory

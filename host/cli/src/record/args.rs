@@ -61,8 +61,8 @@ pub struct Record {
     #[arg(long, value_enum)]
     pub format: Option<FormatArg>,
 
-    /// Exit with code 5 if a condition holds: with --compare 'lost > 0' (otherwise, lost samples have exit code 3 or 4), or,
-    /// with a policy whose writes block, 'max > 20ms'; may be repeated
+    /// Exit with code 5 if a condition holds; may be repeated. Figures: lost, as in 'lost > 0', with --compare (without it,
+    /// lost samples have exit code 3 or 4); and max, the longest write, as in 'max > 20ms', with policies whose writes block
     #[arg(long, value_name = "CONDITION", value_parser = conditions::of_recorder)]
     pub fail_if: Vec<Condition>,
 

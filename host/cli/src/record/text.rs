@@ -138,9 +138,7 @@ fn lost_below(figures: &Figures, bound: f64) -> String {
     let kept = figures.samples_written.max(1) as f64 / figures.samples_pushed.max(1) as f64;
     let pushed = figures.file_rate_bytes_per_s / kept;
     match figures.samples_lost {
-        1.. if pushed * 1.1 < bound => {
-            format!("; this run lost samples at {}", units::rate(pushed))
-        }
+        1.. if pushed * 1.1 < bound => "; this run lost samples".to_string(),
         _ => String::new(),
     }
 }

@@ -8,7 +8,7 @@ class Timeline {
   constructor(run, words) {
     this.words = words;
     this.series = new Series(run.points);
-    // A sample is late if it is longer than 1.5 median intervals.
+    // A sample is late if it follows the previous one after more than 1.5 median intervals.
     this.threshold = words.isInterval ? run.summary.cadence?.median_interval_us * 1.5 : run.summary.stalls?.threshold_us;
     this.thresholdIsDefault = run.threshold_is_default;
     this.full = this.series.timed ? sharedSpan(run.energy, this.series.end) : [this.series.x(0), this.series.end];

@@ -70,11 +70,7 @@ impl Device {
         let mut trace = self.trace;
         let writes = trace.len() as u64 - self.reads;
         if self.reads > 0 && writes > 0 {
-            let note = format!(
-                "The figures cover writes only: {} reads are left out.",
-                self.reads
-            );
-            trace.about.notes.push(note);
+            trace.about.notes.push(super::left_out(self.reads));
         }
         if self.moved > 0 {
             trace.about.notes.push(format!(

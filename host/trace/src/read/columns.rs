@@ -130,12 +130,14 @@ pub(super) fn named_by_user(names: &[&[u8]], wanted: &str) -> Result<usize, Faul
         .and_then(|number| number.checked_sub(1))
         .filter(|index| *index < names.len())
         .ok_or_else(|| {
-            let names: Vec<String> = names.iter().take(20).map(|name| shown(name)).collect();
-            Problem::NoColumn {
-                wanted: wanted.to_owned(),
-                found: names.join(", "),
-            }
-            .in_file()
+            let found = if names.iter().all(|name| is_number(name)) {
+                format!("numbered 1 to {}, because there is no header", names.len())
+            } else {
+                let names: Vec<String> = names.iter().take(20).map(|name| shown(name)).collect();
+                names.join(", ")
+            };
+            let wanted = wanted.to_owned();
+            Problem::NoColumn { wanted, found }.in_file()
         })
 }
 

@@ -35,7 +35,7 @@ impl Numbers {
     /// Returns the median; for an even number of values, the higher of the two middle ones.
     fn median(mut values: Vec<f64>) -> Option<f64> {
         values.sort_by(f64::total_cmp);
-        values.get(values.len() / 2).copied()
+        values.get(values.len().saturating_sub(1) / 2).copied()
     }
 
     fn median_step(&self) -> Option<f64> {

@@ -58,7 +58,7 @@ pub(super) fn read<R: Read>(lines: &mut Lines<R>, about: About) -> Result<Trace,
         ));
     }
     if reads > 0 && reads < trace.len() as u64 {
-        let note = format!("The figures cover writes only: {reads} reads are left out.");
+        let note = super::left_out(reads);
         trace.about.notes.push(note);
     }
     Ok(trace)

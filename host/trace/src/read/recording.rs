@@ -253,7 +253,7 @@ pub(super) fn read<R: Read>(
     let (numerals, doubt) = header.numerals(lines.in_memory());
     about.notes.extend(header.note_on_texts(lines.in_memory()));
     about.notes.push(
-        "Each operation is the interval between two samples, with the size in bytes of the later \
+        "Each interval between two samples counts as one operation, with the size in bytes of the later \
          sample's line."
             .to_owned(),
     );

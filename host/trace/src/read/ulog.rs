@@ -74,7 +74,7 @@ pub(super) fn read(
         listed(&topics)
     ));
     about.notes.push(
-        "Each operation is the interval between two samples, with the size in bytes of the later sample's message."
+        "Each interval between two samples counts as one operation, with the size in bytes of the later sample's message."
             .to_owned(),
     );
     if dropouts.count > 0 {

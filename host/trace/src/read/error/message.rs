@@ -352,8 +352,8 @@ impl fmt::Display for Problem {
             ),
             Problem::NoColumn { wanted, found } => write!(
                 f,
-                "there is no column \"{wanted}\"; the columns are {found}; pass one of these names, or \
-                 a number from 1"
+                "there is no column \"{wanted}\"; the columns are {found}; pass the name or the \
+                 number of one of them"
             ),
             Problem::Stopped { reason } => write!(
                 f,

@@ -94,7 +94,7 @@ impl Directions {
         match (self.reads, self.others) {
             _ if self.writes == 0 => {}
             (0, 0) => {}
-            (reads, 0) => notes.push(format!("The figures cover writes only: {reads} reads are left out.")),
+            (reads, 0) => notes.push(crate::read::left_out(reads)),
             (reads, others) => notes.push(format!(
                 "The figures cover writes only: {reads} reads and {others} other operations are left out."
             )),
