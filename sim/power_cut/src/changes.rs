@@ -136,7 +136,12 @@ pub fn is_directory(name: &str) -> bool {
 /// Returns true if the path of a listing is that of a file that tasks change.
 pub fn is_upload(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
-    name.starts_with("UPLOAD") || name.starts_with("RENAME")
+    // The short name of a long one contains a hash if its simple form was taken: `RED8B8~1BIN`.
+    let has_hash = name.strip_prefix("RE").is_some_and(|rest| {
+        let (hash, tail) = rest.split_at_checked(4).unwrap_or_default();
+        tail.starts_with('~') && hash.bytes().all(|byte| byte.is_ascii_hexdigit())
+    });
+    name.starts_with("UPLOAD") || name.starts_with("RENAME") || has_hash
 }
 
 /// Returns random changes, each with its delay after the previous one, in ns.
