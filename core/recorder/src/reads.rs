@@ -525,6 +525,12 @@ impl<'a> ReadDesk<'a> {
         self.reclaim();
     }
 
+    /// Accepts requests again after [`close`](ReadDesk::close), because the recorder runs again.
+    pub(crate) fn reopen(&self) {
+        self.inner.borrow_mut().is_closed = false;
+        self.changes.refuse(ReadError::NoCard);
+    }
+
     /// Ends all reads, because the recorder has ended.
     pub(crate) fn close(&self) {
         self.inner.borrow_mut().is_closed = true;

@@ -140,6 +140,10 @@ where
 
     /// Records until [`Control::stop`], or until all producers are closed and all samples are written.
     ///
+    /// May be called again after an error, for example with another card; samples pushed meanwhile stay in their rings.
+    /// After the end of a recording it returns the same statistics again. If its future is dropped, the card is as after
+    /// a power cut.
+    ///
     /// # Errors
     /// [`StartError`] if there is no usable card at the start. A card may fail and come back later: events
     /// and gaps report that.
@@ -176,11 +180,17 @@ where
         result.map(|_| ())
     }
 
+    /// Returns the card.
+    pub fn into_medium(self) -> M {
+        self.shell.medium
+    }
+
     async fn record(
         &mut self,
         is_over: impl Fn() -> bool,
     ) -> Result<[StreamSummary; N], StartError<M::Error, VE>> {
         let steps = Steps::new();
+        self.shell.abandon_run();
         loop {
             if self.shell.is_serving && is_over() {
                 self.shell.is_serving = false;

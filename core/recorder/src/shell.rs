@@ -595,10 +595,29 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         }
     }
 
+    /// Abandons what an earlier run left unfinished, as if the card had failed: nothing is known about the card.
+    pub(crate) fn abandon_run(&mut self) {
+        let is_complete = self.state.phase == Phase::Ended && self.state.job.is_none();
+        let is_unused = self.state.card == Card::Absent && self.state.job.is_none();
+        let has_begun = self.is_started || self.is_serving;
+        if is_complete && has_begun || is_unused {
+            return;
+        }
+        self.lose_card();
+        plan::apply(&mut self.state, &self.now, Action::Acquire, Outcome::Failed);
+        self.timers = Timers::default();
+        if let Some(reads) = self.reads {
+            reads.reopen();
+        }
+        if !has_begun {
+            self.state.phase = Phase::Recording;
+        }
+    }
+
     /// Handles a failure of the card: data that was not durable becomes a gap.
     pub(crate) fn lose_card(&mut self) {
         let was_mounted = matches!(self.state.card, Card::Idle | Card::Writing(_));
-        if was_mounted {
+        if was_mounted && self.may_fail() {
             report(&mut self.events, self.reads, Event::CardLost);
         }
         let now_us = self.now_us();

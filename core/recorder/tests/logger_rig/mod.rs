@@ -87,6 +87,8 @@ pub struct Case<'a> {
     pub faults: Faults,
     /// Initial card, if it is not empty.
     pub disk: Option<Disk>,
+    /// Each failed run is followed by another one with the next of these disks, or with the same for `None`.
+    pub next_disks: Vec<Option<Disk>>,
     /// Reading of the recorder's clock at a true time in us.
     pub clock: fn(u64) -> u64,
     /// Sampling begins before the recorder is ready.
@@ -116,6 +118,7 @@ impl<'a> Case<'a> {
             failures: Vec::new(),
             faults: Faults::default(),
             disk: None,
+            next_disks: Vec::new(),
             clock: |now_us| now_us,
             is_early: false,
             until_us: 60_000_000,
@@ -336,7 +339,24 @@ fn run<const N: usize>(
     };
     let mut executor = Executor::new(case.readers.tasks(&desk, reads));
     let mut recorder = Recorder::new(parts, case.config, streams);
-    let mut running = pin!(recorder.run());
+    let mut next_disks = case.next_disks.into_iter();
+    loop {
+        let result = run_once(world, recorder.run(), &mut executor, case.until_us);
+        match next_disks.next() {
+            Some(Some(disk)) if result.is_err() => *world.disk.borrow_mut() = disk,
+            Some(None) if result.is_err() => (),
+            _ => return result,
+        }
+    }
+}
+
+fn run_once<T, E: std::fmt::Debug>(
+    world: &World,
+    running: impl Future<Output = Result<T, E>>,
+    executor: &mut Executor,
+    until_us: u64,
+) -> Result<T, String> {
+    let mut running = pin!(running);
     let mut context = Context::from_waker(Waker::noop());
     loop {
         if let Poll::Ready(result) = running.as_mut().poll(&mut context) {
@@ -345,9 +365,6 @@ fn run<const N: usize>(
             return result.map_err(|error| format!("{error:?}"));
         }
         executor.poll();
-        assert!(
-            world.now_us.get() < case.until_us,
-            "the recording does not end"
-        );
+        assert!(world.now_us.get() < until_us, "the recording does not end");
     }
 }

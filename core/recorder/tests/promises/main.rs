@@ -17,6 +17,7 @@ mod numbers;
 mod old_version;
 mod promise;
 mod rolling;
+mod second_run;
 mod sessions;
 mod several_streams;
 mod stalls;
