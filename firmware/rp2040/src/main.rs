@@ -22,7 +22,6 @@ use embassy_rp::gpio::{Input, Level, Output, Pull};
 use embassy_rp::interrupt::{InterruptExt, Priority};
 use embassy_rp::peripherals::{DMA_CH0, DMA_CH1};
 use embassy_rp::spi::{self, Spi};
-use embassy_rp::watchdog::Watchdog;
 use embassy_rp::{bind_interrupts, dma, interrupt};
 use embassy_time::{Delay, Duration, Instant, Timer};
 use report::Report;
@@ -35,8 +34,8 @@ bind_interrupts!(struct Interrupts {
 static CONTROL: Control = Control::new();
 /// Runs the sampling task in an interrupt, which preempts the recorder.
 static SAMPLING: InterruptExecutor = InterruptExecutor::new();
-/// Time after which the board tries again when it has no usable card.
-const RESTART: Duration = Duration::from_secs(1);
+/// Time after which the recorder runs again when it has no usable card.
+const RETRY: Duration = Duration::from_secs(1);
 /// Period in which the button is read: shorter than a press, longer than its bounce.
 const BUTTON_MS: u64 = 20;
 
@@ -91,15 +90,17 @@ async fn main(spawner: Spawner) {
         window: Window::default(),
     };
     let mut recorder = Recorder::new(parts, Config::default(), [(stream, consumer)]);
-    match recorder.run().await {
-        Ok([summary]) => report.borrow_mut().summary(&summary),
-        Err(error) => {
-            let text = format_args!("no recording yet: {error}");
-            report.borrow_mut().line(text);
-            // A recorder cannot begin twice, but a board can.
-            Watchdog::new(pins.WATCHDOG).start(RESTART);
+    let [summary] = loop {
+        match recorder.run().await {
+            Ok(summaries) => break summaries,
+            Err(error) => {
+                let text = format_args!("no recording yet: {error}");
+                report.borrow_mut().line(text);
+            }
         }
-    }
+        Timer::after(RETRY).await;
+    };
+    report.borrow_mut().summary(&summary);
 }
 
 /// Stops the recording when the button is pressed.
