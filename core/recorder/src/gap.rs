@@ -2,7 +2,8 @@
 
 use core::fmt;
 
-/// Consecutive lost samples.
+/// Consecutive lost samples. After a failure of the card, everything that was not known to be durable counts as lost;
+/// recovery may find the first of these samples in the previous file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
     /// Index of the first lost sample, counted from the start of the stream, lost samples included.
