@@ -259,7 +259,11 @@ fn read_any(name: &str, reader: impl Read, options: &ReadOptions) -> Result<Load
         about.notes.push(block_note(block_bytes));
         about
     };
-    let Detected { format, preamble } = detect::detect(lines.in_memory(), options)?;
+    let detected = detect::detect(lines.in_memory(), options);
+    if detected.is_err() && board::is_damaged(lines.in_memory()) {
+        return Err(Problem::BoardDamaged.in_file());
+    }
+    let Detected { format, preamble } = detected?;
     lines.skip(preamble)?;
     let trace = |trace: Result<Trace, Fault>| trace.map(Loaded::Trace);
     let is_measured = matches!(

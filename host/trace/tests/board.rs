@@ -132,8 +132,9 @@ fn a_lost_line_is_named_and_the_others_keep_their_times() {
         assert_eq!(operations(&trace), relative(&expected), "line {lost}");
         let notes = trace.about.notes.join("\n");
         let note = format!(
-            "Missing: {count} of 20 writes ({index} to {})",
-            index + count - 1
+            "Missing: {count} of 20 writes ({index} to {} before line {})",
+            index + count - 1,
+            lost + 1
         );
         assert!(notes.contains(&note), "{notes}");
         index += count;
@@ -152,6 +153,28 @@ fn a_lost_line_is_named_and_the_others_keep_their_times() {
     assert!(
         notes.contains("first line of the trace is missing"),
         "{notes}"
+    );
+}
+
+#[test]
+fn offsets_count_missing_writes_of_the_same_file() {
+    let all = lines(&writes());
+    let offsets =
+        |trace: &Trace| Vec::from_iter(trace.operations().map(|o| (o.file, o.offset_bytes)));
+    let whole = offsets(&read(all.concat().as_bytes()).unwrap());
+    let mut kept = all.clone();
+    kept.remove(2);
+    let trace = read(kept.concat().as_bytes()).unwrap();
+    assert_eq!(offsets(&trace), [&whole[..3], &whole[6..]].concat());
+}
+
+#[test]
+fn a_trace_of_damaged_lines_is_recognised() {
+    let text = lines(&writes()).concat().replace('*', "+");
+    let error = read(text.as_bytes()).err().unwrap();
+    assert!(
+        error.contains("every line of the board's trace is damaged"),
+        "{error}"
     );
 }
 

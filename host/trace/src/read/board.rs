@@ -29,6 +29,12 @@ pub(super) fn is_trace(head: &[u8]) -> bool {
     lines.any(|line| body(line).is_some())
 }
 
+/// Returns true if the text contains lines of a board, all of which are damaged.
+pub(super) fn is_damaged(head: &[u8]) -> bool {
+    let mut lines = head.split(|byte| matches!(byte, b'\n' | b'\r'));
+    lines.any(|line| line.windows(MARK.len()).any(|bytes| bytes == MARK))
+}
+
 pub(super) fn read<R: Read>(
     lines: &mut Lines<R>,
     about: About,
@@ -62,7 +68,7 @@ pub(super) fn read<R: Read>(
                 let reason = shown(reason.as_bytes());
                 return Err(Problem::Stopped { reason }.at_line(line.number));
             }
-            Some(Message::End { writes, reason }) => run.end(writes, reason),
+            Some(Message::End { writes, reason }) => run.end(writes, reason, line.number),
         }
     }
     run.damaged += damaged.get();
@@ -180,8 +186,8 @@ struct Run {
     file: (u32, u64),
     damaged: u64,
     missing: u64,
-    /// First and last number of missing writes.
-    ranges: Vec<(u64, u64)>,
+    /// Missing writes, and where they are missing: the first ranges.
+    ranges: Vec<String>,
     /// Number of writes of interrupted runs.
     dropped: u64,
 }
@@ -239,10 +245,12 @@ impl Run {
             self.damaged += 1;
             return Ok(());
         };
-        self.skip_to(writes.index);
-        if self.file.0 != writes.file {
-            self.file = (writes.file, 0);
-        }
+        let skipped = self.skip_to(writes.index, line.number);
+        // After a change of the file, the number of missing writes to each of them is unknown.
+        self.file = match self.file.0 == writes.file {
+            true => (writes.file, self.file.1 + skipped * self.bytes),
+            false => (writes.file, 0),
+        };
         let mut start_ns = match self.last {
             Some((ns, us)) => ns + u64::from(writes.start_us.wrapping_sub(us)) * 1000,
             None => 0,
@@ -271,17 +279,23 @@ impl Run {
         Ok(())
     }
 
-    /// Counts the writes before `index` that are missing.
-    fn skip_to(&mut self, index: u64) {
-        if index > self.next {
-            self.missing += index - self.next;
-            self.ranges.push((self.next, index - 1));
+    /// Counts the writes before `index` that are missing, in the line with this number; returns their number.
+    fn skip_to(&mut self, index: u64, line: u64) -> u64 {
+        let skipped = index.saturating_sub(self.next);
+        if skipped > 0 {
+            if self.ranges.len() <= RANGES_SHOWN {
+                let (first, last) = (self.next, index - 1);
+                self.ranges
+                    .push(format!("{first} to {last} before line {line}"));
+            }
+            self.missing += skipped;
             self.next = index;
         }
+        skipped
     }
 
-    fn end(&mut self, writes: u64, reason: &str) {
-        self.skip_to(writes);
+    fn end(&mut self, writes: u64, reason: &str, line: u64) {
+        self.skip_to(writes, line);
         self.phase = Phase::Ended;
         if !reason.is_empty() {
             let reason = shown(reason.as_bytes());
@@ -305,16 +319,15 @@ impl Run {
             ));
         }
         if self.missing > 0 {
-            let ranges = self.ranges.iter().take(RANGES_SHOWN);
-            let ranges = ranges.map(|(first, last)| format!("{first} to {last}"));
-            let mut ranges = ranges.collect::<Vec<_>>().join(", ");
+            let shown = self.ranges.len().min(RANGES_SHOWN);
+            let mut ranges = self.ranges[..shown].join(", ");
             if self.ranges.len() > RANGES_SHOWN {
-                ranges += " and others";
+                ranges += ", and others";
             }
-            let (missing, total) = (self.missing, self.next);
+            let (missing, total, damaged) = (self.missing, self.next, self.damaged);
             self.note(format!(
-                "Missing: {missing} of {total} writes ({ranges}), because lines of the trace were lost or damaged; the \
-                 figures describe the others."
+                "Missing: {missing} of {total} writes ({ranges}), because lines of the trace were lost or damaged \
+                 (damaged or repeated: {damaged}); the figures describe the others."
             ));
         } else if self.damaged > 0 {
             let damaged = self.damaged;

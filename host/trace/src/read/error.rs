@@ -278,6 +278,8 @@ pub(super) enum Problem {
         wanted: String,
         found: String,
     },
+    /// All lines of a board's trace are damaged.
+    BoardDamaged,
     /// The board stopped a test before the first write.
     Stopped {
         reason: String,

@@ -355,6 +355,10 @@ impl fmt::Display for Problem {
                 "there is no column \"{wanted}\"; the columns are {found}; pass the name or the \
                  number of one of them"
             ),
+            Problem::BoardDamaged => f.write_str(
+                "every line of the board's trace is damaged: its checksum does not match; set the serial monitor to the \
+                 baud rate of the board, and record the trace again",
+            ),
             Problem::Stopped { reason } => write!(
                 f,
                 "the board stopped the test before the first write ({reason}); remove the cause, and measure again"
