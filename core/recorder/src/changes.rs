@@ -11,11 +11,11 @@
 //! desk owns the inputs, so the task that requested a change may be dropped: the change is still completed, and an
 //! upload whose owner was dropped is discarded.
 
+use crate::buffers::Buffer;
 use crate::fat::{UPLOADS_MAX, Upload};
 use crate::guest::FileError;
 use crate::reads::{ReadDesk, ReadError};
 use crate::waker_queue::WakerQueue;
-use cardiograph_card::Block;
 use core::cell::{Cell, RefCell, RefMut};
 use core::future::poll_fn;
 use core::task::{Context, Poll, Waker};
@@ -24,16 +24,12 @@ use heapless::String;
 /// Maximum length of a path that a change names, in bytes.
 pub const CHANGE_PATH_BYTES_MAX: usize = 255;
 
-/// Path of a change.
+/// Memory for the path of a change.
 pub type ChangePath = String<CHANGE_PATH_BYTES_MAX, u8>;
 
 /// A change of the file system.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "without an allocator, the paths are stored inline"
-)]
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change<'p> {
     /// Begins an upload with room for this many bytes (0 if the length is unknown). The result is the upload's number.
     BeginUpload {
         /// Length in bytes.
@@ -53,7 +49,7 @@ pub enum Change {
         /// Number of the upload.
         upload: u8,
         /// Final path.
-        path: ChangePath,
+        path: &'p str,
         /// Length in bytes.
         bytes: u32,
     },
@@ -65,23 +61,63 @@ pub enum Change {
     /// Renames a file or directory.
     Rename {
         /// Current path.
-        from: ChangePath,
+        from: &'p str,
         /// New path, which must be free.
-        to: ChangePath,
+        to: &'p str,
     },
     /// Removes a file or an empty directory.
     Remove {
         /// Path.
-        path: ChangePath,
+        path: &'p str,
     },
     /// Creates an empty directory.
     MakeDirectory {
         /// Path.
-        path: ChangePath,
+        path: &'p str,
     },
 }
 
-impl Change {
+impl Change<'_> {
+    fn paths(&self) -> [&str; 2] {
+        match self {
+            Change::BeginUpload { .. }
+            | Change::WriteUpload { .. }
+            | Change::DiscardUpload { .. } => [""; 2],
+            Change::CommitUpload { path, .. }
+            | Change::Remove { path }
+            | Change::MakeDirectory { path } => [path, ""],
+            Change::Rename { from, to } => [from, to],
+        }
+    }
+
+    /// Returns the same change with other paths.
+    fn with_paths<'q>(&self, first: &'q str, second: &'q str) -> Change<'q> {
+        match *self {
+            Change::BeginUpload { bytes } => Change::BeginUpload { bytes },
+            Change::WriteUpload {
+                upload,
+                block,
+                blocks,
+            } => Change::WriteUpload {
+                upload,
+                block,
+                blocks,
+            },
+            Change::CommitUpload { upload, bytes, .. } => Change::CommitUpload {
+                upload,
+                path: first,
+                bytes,
+            },
+            Change::DiscardUpload { upload } => Change::DiscardUpload { upload },
+            Change::Rename { .. } => Change::Rename {
+                from: first,
+                to: second,
+            },
+            Change::Remove { .. } => Change::Remove { path: first },
+            Change::MakeDirectory { .. } => Change::MakeDirectory { path: first },
+        }
+    }
+
     /// Returns true if the change may free blocks that readers have located.
     fn frees_blocks(&self) -> bool {
         matches!(
@@ -91,13 +127,43 @@ impl Change {
     }
 }
 
+/// A change with memory for its paths.
+pub(crate) struct StoredChange {
+    /// The change, with empty paths.
+    change: Change<'static>,
+    paths: [ChangePath; 2],
+}
+
+impl StoredChange {
+    const NONE: StoredChange = StoredChange {
+        change: Change::DiscardUpload { upload: 0 },
+        paths: [const { ChangePath::new() }; 2],
+    };
+
+    /// Stores a change; an error if a path is too long.
+    fn set(&mut self, change: &Change) -> Result<(), FileError> {
+        for (stored, path) in self.paths.iter_mut().zip(change.paths()) {
+            stored.clear();
+            stored.push_str(path).map_err(|_| FileError::NameInvalid)?;
+        }
+        self.change = change.with_paths("", "");
+        Ok(())
+    }
+
+    /// Returns the change with its paths.
+    pub(crate) fn get(&self) -> Change<'_> {
+        let [first, second] = &self.paths;
+        self.change.with_paths(first, second)
+    }
+}
+
 /// The change under way, with everything that it needs.
 pub struct ChangeTask<'a> {
-    pub(crate) change: Change,
+    pub(crate) change: StoredChange,
     /// Uploads in progress, by number.
     pub(crate) uploads: [Option<Upload>; UPLOADS_MAX],
     /// Data of a write.
-    pub(crate) data: Option<&'a mut [Block]>,
+    pub(crate) data: Option<Buffer<'a>>,
     /// Number of the upload that was begun.
     pub(crate) begun: u8,
 }
@@ -130,7 +196,7 @@ impl<'a> Changes<'a> {
         Changes {
             stage: Cell::new(Stage::Free),
             task: RefCell::new(ChangeTask {
-                change: Change::DiscardUpload { upload: 0 },
+                change: StoredChange::NONE,
                 uploads: [const { None }; UPLOADS_MAX],
                 data: None,
                 begun: 0,
@@ -161,7 +227,7 @@ impl<'a> Changes<'a> {
         if let Some(number) = abandoned.iter().position(|is_abandoned| *is_abandoned) {
             abandoned[number] = false;
             let upload = number as u8;
-            task.change = Change::DiscardUpload { upload };
+            task.change.change = Change::DiscardUpload { upload };
         }
         self.abandoned.set(abandoned);
         self.stage.set(Stage::Abandoned);
@@ -170,7 +236,7 @@ impl<'a> Changes<'a> {
     /// Returns true if the change under way may free blocks that readers have located.
     pub(crate) fn frees_blocks(&self) -> bool {
         let task = self.task.try_borrow();
-        task.is_ok_and(|task| task.change.frees_blocks())
+        task.is_ok_and(|task| task.change.change.frees_blocks())
     }
 
     /// Returns the change under way.
@@ -185,7 +251,7 @@ impl<'a> Changes<'a> {
             Stage::Abandoned => {
                 self.stage.set(Stage::Free);
                 let task = self.task.borrow();
-                if matches!(task.change, Change::BeginUpload { .. }) && result.is_ok() {
+                if matches!(task.change.change, Change::BeginUpload { .. }) && result.is_ok() {
                     self.abandon(task.begun);
                 }
                 self.wake_next();
@@ -233,7 +299,7 @@ impl<'a> Changes<'a> {
         &self,
         context: &Context,
         change: &Change,
-        data: &mut Option<&'a mut [Block]>,
+        data: &mut Option<Buffer<'a>>,
     ) -> Poll<Result<(), FileError>> {
         if self.is_closed.get() {
             return Poll::Ready(Err(ReadError::Closed.into()));
@@ -243,7 +309,9 @@ impl<'a> Changes<'a> {
             return Poll::Pending;
         }
         let mut task = self.task.borrow_mut();
-        task.change = change.clone();
+        if let Err(error) = task.change.set(change) {
+            return Poll::Ready(Err(error));
+        }
         task.data = data.take();
         self.stage.set(Stage::Waiting);
         Poll::Ready(Ok(()))
@@ -259,21 +327,21 @@ impl<'a> ReadDesk<'a> {
     /// [`FileError`]. Nothing has changed then, unless the card failed, in which case the result is unknown.
     pub async fn change(
         &self,
-        change: Change,
+        change: Change<'_>,
         data: Option<WriteBuffer<'_, 'a>>,
     ) -> Result<u8, FileError> {
-        let mut blocks = data.and_then(WriteBuffer::into_blocks);
+        let mut buffer = data.and_then(WriteBuffer::into_buffer);
         if self.file_system().is_none() {
-            blocks.into_iter().for_each(|blocks| self.give_back(blocks));
+            buffer.into_iter().for_each(|buffer| self.give_back(buffer));
             return Err(ReadError::NoCard.into());
         }
         let mut leave = LeaveChange {
             desk: self,
             is_placed: false,
         };
-        let placed = poll_fn(|context| self.changes.poll_place(context, &change, &mut blocks));
+        let placed = poll_fn(|context| self.changes.poll_place(context, &change, &mut buffer));
         let placed = placed.await;
-        blocks.into_iter().for_each(|blocks| self.give_back(blocks));
+        buffer.into_iter().for_each(|buffer| self.give_back(buffer));
         placed?;
         leave.is_placed = true;
         self.wake_recorder();
@@ -301,9 +369,9 @@ impl<'a> ReadDesk<'a> {
     pub(crate) fn reclaim(&self) {
         if self.changes.stage.get() == Stage::Free
             && let Ok(mut task) = self.changes.task.try_borrow_mut()
-            && let Some(blocks) = task.data.take()
+            && let Some(buffer) = task.data.take()
         {
-            self.give_back(blocks);
+            self.give_back(buffer);
         }
     }
 
@@ -340,30 +408,30 @@ impl Drop for LeaveChange<'_, '_> {
 /// A buffer of a desk for data to be written. Dropping it returns the memory to the desk.
 pub struct WriteBuffer<'d, 'a> {
     desk: &'d ReadDesk<'a>,
-    blocks: Option<&'a mut [Block]>,
+    buffer: Option<Buffer<'a>>,
 }
 
 impl<'d, 'a> WriteBuffer<'d, 'a> {
-    pub(crate) fn new(desk: &'d ReadDesk<'a>, blocks: &'a mut [Block]) -> Self {
-        let blocks = Some(blocks);
-        WriteBuffer { desk, blocks }
+    pub(crate) fn new(desk: &'d ReadDesk<'a>, buffer: Buffer<'a>) -> Self {
+        let buffer = Some(buffer);
+        WriteBuffer { desk, buffer }
     }
 
     /// Returns the bytes.
     pub fn bytes(&mut self) -> &mut [u8] {
-        let blocks = self.blocks.as_deref_mut().unwrap_or_default();
-        blocks.as_flattened_mut()
+        let blocks = self.buffer.as_mut().map(|buffer| &mut *buffer.blocks);
+        blocks.unwrap_or_default().as_flattened_mut()
     }
 
-    fn into_blocks(mut self) -> Option<&'a mut [Block]> {
-        self.blocks.take()
+    fn into_buffer(mut self) -> Option<Buffer<'a>> {
+        self.buffer.take()
     }
 }
 
 impl Drop for WriteBuffer<'_, '_> {
     fn drop(&mut self) {
-        if let Some(blocks) = self.blocks.take() {
-            self.desk.give_back(blocks);
+        if let Some(buffer) = self.buffer.take() {
+            self.desk.give_back(buffer);
         }
     }
 }
@@ -383,6 +451,38 @@ mod tests {
         fn wake(self: Arc<Self>) {
             self.0.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    #[test]
+    fn a_stored_change_is_the_one_that_was_requested() {
+        let changes = [
+            Change::BeginUpload { bytes: 7 },
+            Change::WriteUpload {
+                upload: 1,
+                block: 2,
+                blocks: 3,
+            },
+            Change::CommitUpload {
+                upload: 1,
+                path: "/a",
+                bytes: 2,
+            },
+            Change::DiscardUpload { upload: 1 },
+            Change::Rename {
+                from: "/a",
+                to: "/b",
+            },
+            Change::Remove { path: "/c" },
+            Change::MakeDirectory { path: "/d" },
+        ];
+        let mut stored = StoredChange::NONE;
+        for change in changes {
+            stored.set(&change).unwrap();
+            assert_eq!(stored.get(), change);
+        }
+        let path = "x".repeat(CHANGE_PATH_BYTES_MAX + 1);
+        let long = Change::Remove { path: &path };
+        assert_eq!(stored.set(&long), Err(FileError::NameInvalid));
     }
 
     #[test]

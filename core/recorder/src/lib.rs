@@ -124,6 +124,7 @@ extern crate std;
 mod account;
 mod admission;
 mod boundary;
+mod buffers;
 mod changes;
 mod control;
 mod crc32;
@@ -153,6 +154,7 @@ mod volume;
 mod waker_queue;
 mod watched;
 
+pub use buffers::READ_BUFFERS_MAX;
 pub use changes::{CHANGE_PATH_BYTES_MAX, Change, ChangePath, ChangeTask, WriteBuffer};
 pub use control::{Control, FlushState};
 pub use error::StartError;
@@ -164,15 +166,15 @@ pub use fat::{
 pub use format::{Column, DECIMALS_MAX, Format, Kind, MAGOD2, Schema};
 pub use gap::{Cause, Gap};
 pub use guest::{
-    CardBytes, CardFile, CardFiles, FileError, FileSystem, ListedFile, Listing, RecordingPosition,
-    Unfinished,
+    CardBytes, CardFile, CardFiles, FileError, FileSystem, Growing, LISTED_NAME_BYTES_MAX,
+    ListedFile, Listing, RecordingPosition, Unfinished,
 };
 pub use limits::{
     COLUMNS_MAX, LINE_BYTES_MAX, RING_BYTES_MIN, SAMPLE_BYTES_MAX, SCHEMAS_MAX, STREAMS_MAX,
 };
 #[cfg(feature = "serving")]
 pub use newest::{Newest, NewestMemory, Shown};
-pub use reads::{Lent, READ_BUFFERS_MAX, ReadClass, ReadDesk, ReadError, ReadTally};
+pub use reads::{Lent, ReadClass, ReadDesk, ReadError, ReadTally};
 pub use recorder::{Config, Parts, Recorder, WhenFull};
 pub use recover::{Recovered, find_end, recover};
 pub use ring::{Consumer, Producer, PushError, RING_BYTES_MAX, Ring};

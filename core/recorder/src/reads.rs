@@ -10,6 +10,7 @@
 //! The desk owns the memory, so a read that has begun completes even if its reader was dropped. Blocks are lent,
 //! not copied: a server sends them to the network from there while the next read fills another buffer.
 
+use crate::buffers::{Buffer, Buffers};
 use crate::changes::{Changes, WriteBuffer};
 use crate::gap::Gap;
 use crate::guest::{FileSystem, Table, Unfinished};
@@ -23,8 +24,6 @@ use core::future::poll_fn;
 use core::ops::Deref;
 use core::task::{Context, Poll, Waker};
 
-/// Maximum number of buffers of a desk.
-pub const READ_BUFFERS_MAX: usize = 4;
 /// Maximum number of reads that wait or are under way.
 const REQUESTS_MAX: usize = 8;
 /// A reader counts as active for this long after its last read, in us: between two reads it sends data.
@@ -39,10 +38,7 @@ pub struct ReadDesk<'a> {
 }
 
 struct Inner<'a> {
-    /// Free buffers.
-    buffers: [Option<&'a mut [Block]>; READ_BUFFERS_MAX],
-    /// Number of buffers, including those in use.
-    count: usize,
+    buffers: Buffers<'a>,
     slots: [Slot<'a>; REQUESTS_MAX],
     /// Number of requests so far; orders the requests of a class.
     tickets: u32,
@@ -69,15 +65,15 @@ struct Inner<'a> {
 
 struct Slot<'a> {
     stage: Stage,
-    /// The blocks that were read.
-    blocks: Option<&'a mut [Block]>,
+    /// The buffer with the blocks that were read.
+    buffer: Option<Buffer<'a>>,
     waker: Option<Waker>,
 }
 
 impl Slot<'_> {
     const FREE: Self = Slot {
         stage: Stage::Free,
-        blocks: None,
+        buffer: None,
         waker: None,
     };
 }
@@ -117,15 +113,16 @@ pub(crate) struct ReadRequest {
 /// A read that the recorder carries out now.
 pub(crate) struct ReadJob<'a> {
     slot: usize,
-    buffer: &'a mut [Block],
+    buffer: Buffer<'a>,
     pub(crate) start: u32,
     count: usize,
+    class: ReadClass,
 }
 
 impl ReadJob<'_> {
     /// Returns the memory for the blocks.
     pub(crate) fn blocks(&mut self) -> &mut [Block] {
-        &mut self.buffer[..self.count]
+        &mut self.buffer.blocks[..self.count]
     }
 }
 
@@ -187,21 +184,9 @@ impl<'a> ReadDesk<'a> {
     /// more, a reader keeps a buffer while the next read is under way; one buffer is reserved for reads of
     /// [`ReadClass::Short`].
     pub fn with_buffers(blocks: &'a mut [Block], buffers: usize) -> Self {
-        let count = buffers.clamp(1, READ_BUFFERS_MAX);
-        let size = blocks.len() / count;
-        let mut rest = blocks;
-        let buffers = core::array::from_fn(|at| {
-            if at >= count || size == 0 {
-                return None;
-            }
-            let (first, others) = core::mem::take(&mut rest).split_at_mut(size);
-            rest = others;
-            Some(first)
-        });
         ReadDesk {
             inner: RefCell::new(Inner {
-                buffers,
-                count: if size == 0 { 0 } else { count },
+                buffers: Buffers::new(blocks, buffers),
                 slots: [const { Slot::FREE }; REQUESTS_MAX],
                 tickets: 0,
                 is_closed: false,
@@ -221,7 +206,8 @@ impl<'a> ReadDesk<'a> {
     }
 
     /// Reads up to `count` blocks and lends them: at least one, at most as many as a buffer holds. Waits until
-    /// the rings can absorb the read.
+    /// the rings can absorb the read. Blocks of an earlier read of [`ReadClass::Short`] that a free buffer still holds are
+    /// lent at once.
     ///
     /// `generation` is the [`generation`](ReadDesk::generation) in which the reader looked up the blocks, or 0 for any.
     ///
@@ -235,14 +221,40 @@ impl<'a> ReadDesk<'a> {
         class: ReadClass,
         generation: u32,
     ) -> Result<Lent<'_, 'a>, ReadError> {
+        if class == ReadClass::Short
+            && let Some(lent) = self.lend_held(start, count, generation)
+        {
+            return Ok(lent);
+        }
         let slot = self.place_request(start, count, class, generation).await?;
         let _leave = Leave { desk: self, slot };
         let (buffer, count) = self.done(slot).await?;
         Ok(Lent {
             desk: self,
             buffer: Some(buffer),
+            first: 0,
             count,
         })
+    }
+
+    /// Lends blocks that a free buffer still holds.
+    fn lend_held(&self, start: u32, count: u32, generation: u32) -> Option<Lent<'_, 'a>> {
+        let mut inner = self.inner.borrow_mut();
+        if inner.is_closed || inner.error_of(generation).is_some() {
+            return None;
+        }
+        let (buffer, first, held) = inner.buffers.take_holding(start)?;
+        Some(Lent {
+            desk: self,
+            buffer: Some(buffer),
+            first,
+            count: held.min(count as usize).max(1),
+        })
+    }
+
+    /// Notes that the recorder writes these blocks.
+    pub(crate) fn note_write(&self, start: u32, count: u32) {
+        self.inner.borrow_mut().buffers.forget(start, count);
     }
 
     /// Returns the state of the recording.
@@ -331,26 +343,25 @@ impl<'a> ReadDesk<'a> {
     /// # Errors
     /// [`ReadError::NoMemory`] if the desk has fewer than two buffers, [`ReadError::Closed`].
     pub async fn write_buffer(&self) -> Result<WriteBuffer<'_, 'a>, ReadError> {
-        let blocks = poll_fn(|context| {
+        let buffer = poll_fn(|context| {
             let mut inner = self.inner.borrow_mut();
             if inner.is_closed {
                 return Poll::Ready(Err(ReadError::Closed));
             }
-            if inner.count < 2 {
+            if inner.buffers.count() < 2 {
                 return Poll::Ready(Err(ReadError::NoMemory));
             }
-            if inner.buffers.iter().flatten().count() < 2 {
+            if inner.buffers.free() < 2 {
                 return inner.queue_up(context);
             }
-            let free = inner.buffers.iter_mut().find_map(Option::take);
-            Poll::Ready(free.ok_or(ReadError::NoMemory))
+            Poll::Ready(inner.buffers.take().ok_or(ReadError::NoMemory))
         });
-        Ok(WriteBuffer::new(self, blocks.await?))
+        Ok(WriteBuffer::new(self, buffer.await?))
     }
 
     /// Returns a buffer to the pool.
-    pub(crate) fn give_back(&self, blocks: &'a mut [Block]) {
-        self.inner.borrow_mut().give_back(blocks);
+    pub(crate) fn give_back(&self, buffer: Buffer<'a>) {
+        self.inner.borrow_mut().buffers.give_back(buffer);
         self.wake_waiting();
     }
 
@@ -386,7 +397,7 @@ impl<'a> ReadDesk<'a> {
             if inner.is_closed {
                 return Poll::Ready(Err(ReadError::Closed));
             }
-            if inner.count == 0 {
+            if inner.buffers.count() == 0 {
                 return Poll::Ready(Err(ReadError::NoMemory));
             }
             if let Some(error) = inner.error_of(generation) {
@@ -413,11 +424,11 @@ impl<'a> ReadDesk<'a> {
     }
 
     /// Waits for the result of a request: the buffer, and the number of blocks read.
-    async fn done(&self, slot: usize) -> Result<(&'a mut [Block], usize), ReadError> {
+    async fn done(&self, slot: usize) -> Result<(Buffer<'a>, usize), ReadError> {
         poll_fn(|context| {
             let slot = &mut self.inner.borrow_mut().slots[slot];
-            match (slot.stage, slot.blocks.take()) {
-                (Stage::Done(count), Some(blocks)) => Poll::Ready(Ok((blocks, count))),
+            match (slot.stage, slot.buffer.take()) {
+                (Stage::Done(count), Some(buffer)) => Poll::Ready(Ok((buffer, count))),
                 (Stage::Failed(error), _) => Poll::Ready(Err(error)),
                 _ => {
                     slot.waker = Some(context.waker().clone());
@@ -448,15 +459,16 @@ impl<'a> ReadDesk<'a> {
     pub(crate) fn begin(&self) -> Option<ReadJob<'a>> {
         let mut inner = self.inner.borrow_mut();
         let (slot, request) = inner.next()?;
-        let buffer = inner.buffers.iter_mut().find_map(Option::take)?;
+        let buffer = inner.buffers.take()?;
         inner.slots[slot].stage = Stage::UnderWay;
         inner.is_postponed = false;
-        let count = (request.count as usize).min(buffer.len());
+        let count = (request.count as usize).min(buffer.blocks.len());
         Some(ReadJob {
             slot,
             buffer,
             start: request.start,
             count,
+            class: request.class,
         })
     }
 
@@ -475,20 +487,23 @@ impl<'a> ReadDesk<'a> {
         tally.blocks += result.map_or(0, |()| job.count as u64);
         tally.card_us += u64::from(card_us);
         tally.card_us_max = tally.card_us_max.max(card_us);
+        if job.class == ReadClass::Short && result.is_ok() {
+            inner.buffers.hold(&job.buffer, job.start, job.count);
+        }
         let slot = &mut inner.slots[job.slot];
         let waker = slot.waker.take();
         match (slot.stage, result) {
             (Stage::Orphaned, _) => {
                 slot.stage = Stage::Free;
-                inner.give_back(job.buffer);
+                inner.buffers.give_back(job.buffer);
             }
             (_, Ok(())) => {
                 slot.stage = Stage::Done(job.count);
-                slot.blocks = Some(job.buffer);
+                slot.buffer = Some(job.buffer);
             }
             (_, Err(error)) => {
                 slot.stage = Stage::Failed(error);
-                inner.give_back(job.buffer);
+                inner.buffers.give_back(job.buffer);
             }
         }
         let queue = inner.take_queue();
@@ -510,6 +525,7 @@ impl<'a> ReadDesk<'a> {
     pub(crate) fn note_change(&self) {
         let mut inner = self.inner.borrow_mut();
         inner.generation = inner.generation.wrapping_add(1).max(1);
+        inner.buffers.forget_all();
         drop(inner);
         self.fail(|inner, request| inner.error_of(request.generation));
     }
@@ -519,6 +535,7 @@ impl<'a> ReadDesk<'a> {
         let mut inner = self.inner.borrow_mut();
         inner.system = None;
         inner.unfinished = [None; RESERVED_MAX];
+        inner.buffers.forget_all();
         drop(inner);
         self.fail(|_, _| Some(ReadError::NoCard));
         self.changes.refuse(ReadError::NoCard);
@@ -584,22 +601,16 @@ impl<'a> Inner<'a> {
 
     /// Returns the request to be carried out next, if there is a buffer for it.
     fn next(&self) -> Option<(usize, ReadRequest)> {
-        let free = self.buffers.iter().flatten().count();
+        let free = self.buffers.free();
         let requests = (0..).zip(&self.slots).filter_map(|(at, slot)| {
             let Stage::Waiting(request) = slot.stage else {
                 return None;
             };
-            let reserved = usize::from(self.count > 1 && request.class == ReadClass::Bulk);
+            let reserved =
+                usize::from(self.buffers.count() > 1 && request.class == ReadClass::Bulk);
             (free > reserved).then_some((at, request))
         });
         requests.min_by_key(|(_, request)| (request.class, request.ticket))
-    }
-
-    /// Returns a buffer to the pool.
-    fn give_back(&mut self, buffer: &'a mut [Block]) {
-        if let Some(place) = self.buffers.iter_mut().find(|place| place.is_none()) {
-            *place = Some(buffer);
-        }
     }
 
     /// Queues a task that waits for a free slot.
@@ -616,7 +627,9 @@ impl<'a> Inner<'a> {
 /// Blocks lent by a desk. Dropping them returns the buffer.
 pub struct Lent<'d, 'a> {
     desk: &'d ReadDesk<'a>,
-    buffer: Option<&'a mut [Block]>,
+    buffer: Option<Buffer<'a>>,
+    /// Position of the first block in the buffer.
+    first: usize,
     count: usize,
 }
 
@@ -631,8 +644,9 @@ impl Deref for Lent<'_, '_> {
     type Target = [Block];
 
     fn deref(&self) -> &[Block] {
-        let blocks = self.buffer.as_deref().unwrap_or_default();
-        &blocks[..self.count.min(blocks.len())]
+        let blocks = self.buffer.as_ref().map(|buffer| &*buffer.blocks);
+        let lent = blocks.and_then(|blocks| blocks.get(self.first..self.first + self.count));
+        lent.unwrap_or_default()
     }
 }
 
@@ -665,8 +679,8 @@ impl Drop for Leave<'_, '_> {
             _ => Stage::Free,
         };
         slot.waker = None;
-        if let Some(blocks) = slot.blocks.take() {
-            inner.give_back(blocks);
+        if let Some(buffer) = slot.buffer.take() {
+            inner.buffers.give_back(buffer);
         }
         let queue = inner.take_queue();
         drop(inner);

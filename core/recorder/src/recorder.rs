@@ -402,6 +402,7 @@ where
             shell.medium.read(start, from_mut(&mut *block)).await?;
         }
         Some(Step::Write { start, count, .. }) => {
+            shell.note_write_to(start, count);
             let begun = shell.medium.begin(start, count).await;
             begun.map_err(|error| error.cause)?;
             while let Some(Step::Write { index, count, .. }) = steps.pending() {

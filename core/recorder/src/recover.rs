@@ -148,6 +148,10 @@ pub(crate) trait Reader {
     type Error;
 
     async fn read(&mut self, block: u32) -> Result<(), Self::Error>;
+    /// Reads a block; the `blocks` blocks that begin with it will probably be read next.
+    async fn read_ahead(&mut self, block: u32, _blocks: u32) -> Result<(), Self::Error> {
+        self.read(block).await
+    }
     /// Returns the block that was read last.
     fn block(&self) -> impl Deref<Target = Block>;
 }

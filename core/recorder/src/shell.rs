@@ -332,6 +332,13 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         Ok(())
     }
 
+    /// Tells readers that blocks of the card change.
+    pub(crate) fn note_write_to(&self, start: u32, count: u32) {
+        if let Some(reads) = self.reads {
+            reads.note_write(start, count);
+        }
+    }
+
     /// Notes the latency of a write of `blocks` blocks.
     fn note_write(&mut self, begun_us: u64, blocks: u32) {
         let us = self.us_since(begun_us);
@@ -367,6 +374,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             let begun = self.medium.begin(start, hint).await;
             begun.map_err(|error| error.cause)?;
         }
+        self.note_write_to(start, 1);
         let begun_us = self.now_us();
         let block = self.streams[at].encoder.block(&position);
         let pushed = self.medium.push(block).await;

@@ -2,12 +2,14 @@
 
 use crate::Error;
 use crate::storage::{
-    Day, Entry, Kind, Position, Recording, RecordingPath, SessionName, Stat, Storage, Version,
+    Day, EMPTY_NAME, Entry, Kind, NameBuffer, Position, Recording, RecordingPath, SessionName,
+    Stat, Storage, Version,
 };
 use cardiograph_card::BLOCK_BYTES;
 use cardiograph_recorder::{
-    CardBytes, CardFile, CardFiles, Change, ChangePath, DosTime, FileError, FileId, IndexRecord,
-    Listing, ReadDesk, ReadError, RecordingPosition, ShortText, Unfinished, WriteBuffer,
+    CHANGE_PATH_BYTES_MAX, CardBytes, CardFile, CardFiles, Change, ChangePath, DosTime, FileError,
+    FileId, IndexRecord, Listing, ReadDesk, ReadError, RecordingPosition, ShortText, Unfinished,
+    WriteBuffer,
 };
 use core::cell::Cell;
 use core::fmt::Write as _;
@@ -29,8 +31,6 @@ pub struct CardStorage<'d, 'a> {
 pub struct CardStorageFile {
     file: CardFile,
     epoch: Option<u32>,
-    /// Path of a recording in progress, to find it again when it is finished.
-    path: RecordingPath,
 }
 
 /// An upload to a card. Dropping it discards it.
@@ -38,7 +38,6 @@ pub struct CardUpload<'d, 'a> {
     desk: &'d ReadDesk<'a>,
     /// Number of the upload; `None` once it is committed.
     number: Option<u8>,
-    path: ChangePath,
     buffer: Option<WriteBuffer<'d, 'a>>,
     /// Number of bytes in the buffer.
     filled: usize,
@@ -86,14 +85,14 @@ impl<'d, 'a> CardStorage<'d, 'a> {
         }
     }
 
-    async fn change(&self, change: Change) -> Result<(), Error> {
+    async fn change(&self, change: Change<'_>) -> Result<(), Error> {
         self.desk.change(change, None).await?;
         Ok(())
     }
 
     /// Refuses a recording in progress, which may not have its name in the directory yet.
     async fn check_finished(&self, path: &str) -> Result<(), Error> {
-        match self.files.open(path).await?.unfinished() {
+        match self.files.open(path).await?.growing() {
             Some(_) => Err(Error::Recording),
             None => Ok(()),
         }
@@ -101,33 +100,33 @@ impl<'d, 'a> CardStorage<'d, 'a> {
 
     /// Removes a directory with everything in it. Each step removes the first entry of the deepest directory, so that
     /// no list has to be kept.
-    async fn remove_all(&self, directory: ChangePath) -> Result<(), Error> {
+    async fn remove_all(&self, directory: &str) -> Result<(), Error> {
+        let mut path = ChangePath::new();
         loop {
-            let mut path = directory.clone();
-            while let Some(name) = self.first_in(&path).await? {
-                path.push('/')
-                    .and_then(|()| path.push_str(&name))
-                    .map_err(|_| Error::TooLong)?;
-            }
-            let is_last = path == directory;
-            self.change(Change::Remove { path }).await?;
-            if is_last {
+            path.clear();
+            path.push_str(directory).map_err(|_| Error::TooLong)?;
+            while self.push_first_in(&mut path).await? {}
+            self.change(Change::Remove { path: &path }).await?;
+            if path == directory {
                 return Ok(());
             }
         }
     }
 
-    /// Returns the name of the first entry of a directory; `None` if it is empty or a file.
-    async fn first_in(&self, path: &str) -> Result<Option<ChangePath>, Error> {
+    /// Appends the name of the first entry of a directory to its path; returns false if it is empty or a file.
+    async fn push_first_in(&self, path: &mut ChangePath) -> Result<bool, Error> {
         let mut listing = match self.files.list(path).await {
-            Err(FileError::NotDirectory) => return Ok(None),
+            Err(FileError::NotDirectory) => return Ok(false),
             listing => listing?,
         };
-        let first = self.files.next(&mut listing).await?;
-        match first.map(|first| first.name.parse()) {
-            Some(name) => Ok(Some(name.map_err(|_| Error::TooLong)?)),
-            None => Ok(None),
-        }
+        let mut name = EMPTY_NAME;
+        let Some(first) = self.files.next(&mut listing, &mut name).await? else {
+            return Ok(false);
+        };
+        path.push('/')
+            .and_then(|()| path.push_str(first.name))
+            .map_err(|_| Error::TooLong)?;
+        Ok(true)
     }
 
     /// Returns the next finished recording of the index and advances the position.
@@ -165,11 +164,7 @@ impl<'d, 'a> Storage for CardStorage<'d, 'a> {
             true => self.files.epoch(&file).await?,
             false => None,
         };
-        let path = match file.unfinished() {
-            Some(_) => path.parse().unwrap_or_default(),
-            None => RecordingPath::new(),
-        };
-        Ok(CardStorageFile { file, epoch, path })
+        Ok(CardStorageFile { file, epoch })
     }
 
     fn stat(&self, file: &CardStorageFile) -> Stat {
@@ -177,7 +172,7 @@ impl<'d, 'a> Storage for CardStorage<'d, 'a> {
     }
 
     async fn refresh(&self, file: &mut CardStorageFile) -> Result<(), Error> {
-        Ok(self.files.refresh(&mut file.file, &file.path).await?)
+        Ok(self.files.refresh(&mut file.file).await?)
     }
 
     async fn read<'b>(
@@ -189,15 +184,33 @@ impl<'d, 'a> Storage for CardStorage<'d, 'a> {
         Ok(self.files.read(&file.file, offset, bytes_max).await?)
     }
 
+    async fn read_located<'b>(
+        &'b self,
+        file: &CardStorageFile,
+        offset: u64,
+        bytes_max: usize,
+    ) -> Result<Option<CardBytes<'d, 'a>>, Error> {
+        let read = self.files.read_located(&file.file, offset, bytes_max);
+        Ok(read.await?)
+    }
+
+    async fn locate(&self, file: &CardStorageFile, offset: u64) -> Result<(), Error> {
+        Ok(self.files.locate(&file.file, offset).await?)
+    }
+
     async fn list(&self, directory: &str) -> Result<Listing, Error> {
         Ok(self.files.list(directory).await?)
     }
 
-    async fn next<'l>(&self, listing: &'l mut Listing) -> Result<Option<Entry<'l>>, Error> {
-        let found = self.files.next(listing).await?;
+    async fn next<'n>(
+        &self,
+        listing: &mut Listing,
+        name: &'n mut NameBuffer,
+    ) -> Result<Option<Entry<'n>>, Error> {
+        let found = self.files.next(listing, name).await?;
         Ok(found.map(|found| {
             // The epoch of a finished recording would cost a read.
-            let epoch = found.file.unfinished().map(|file| file.epoch);
+            let epoch = found.file.growing().map(|file| file.epoch);
             Entry {
                 name: found.name,
                 stat: stat_of(&found.file, epoch),
@@ -211,10 +224,10 @@ impl<'d, 'a> Storage for CardStorage<'d, 'a> {
         if !folder.is_empty() && !self.files.open(folder).await?.is_directory() {
             return Err(Error::NotDirectory);
         }
-        let path = path_for_change(path)?;
-        match self.files.open(&path).await {
+        check_length(path)?;
+        match self.files.open(path).await {
             Ok(file) if file.is_directory() => return Err(Error::IsDirectory),
-            Ok(file) if file.unfinished().is_some() => return Err(Error::Recording),
+            Ok(file) if file.growing().is_some() => return Err(Error::Recording),
             Ok(_) | Err(FileError::NotFound) => (),
             Err(error) => return Err(error.into()),
         }
@@ -226,7 +239,6 @@ impl<'d, 'a> Storage for CardStorage<'d, 'a> {
         Ok(CardUpload {
             desk: self.desk,
             number: Some(number),
-            path,
             buffer: None,
             filled: 0,
             blocks: 0,
@@ -256,18 +268,15 @@ impl<'d, 'a> Storage for CardStorage<'d, 'a> {
         Ok(())
     }
 
-    async fn commit(&self, upload: CardUpload<'d, 'a>) -> Result<bool, Error> {
+    async fn commit(&self, upload: CardUpload<'d, 'a>, path: &str) -> Result<bool, Error> {
         let mut upload = upload;
         let bytes = upload.blocks as u64 * BLOCK_BYTES as u64 + upload.filled as u64;
         let bytes = u32::try_from(bytes).map_err(|_| Error::TooLarge)?;
         upload.write().await?;
-        let is_new = matches!(
-            self.files.open(&upload.path).await,
-            Err(FileError::NotFound)
-        );
+        let is_new = matches!(self.files.open(path).await, Err(FileError::NotFound));
         let commit = Change::CommitUpload {
             upload: upload.number.ok_or(Error::Changed)?,
-            path: upload.path.clone(),
+            path,
             bytes,
         };
         self.desk.change(commit, None).await?;
@@ -281,14 +290,15 @@ impl<'d, 'a> Storage for CardStorage<'d, 'a> {
 
     async fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
         self.check_finished(from).await?;
-        let (from, to) = (path_for_change(from)?, path_for_change(to)?);
+        check_length(from)?;
+        check_length(to)?;
         self.change(Change::Rename { from, to }).await
     }
 
     async fn remove(&self, path: &str, is_recursive: bool) -> Result<(), Error> {
         self.check_finished(path).await?;
-        let path = path_for_change(path)?;
-        let removed = self.change(Change::Remove { path: path.clone() }).await;
+        check_length(path)?;
+        let removed = self.change(Change::Remove { path }).await;
         match removed {
             Err(Error::NotEmpty) if is_recursive => self.remove_all(path).await,
             result => result,
@@ -296,7 +306,7 @@ impl<'d, 'a> Storage for CardStorage<'d, 'a> {
     }
 
     async fn make_directory(&self, path: &str) -> Result<(), Error> {
-        let path = path_for_change(path)?;
+        check_length(path)?;
         self.change(Change::MakeDirectory { path }).await
     }
 
@@ -307,9 +317,8 @@ impl<'d, 'a> Storage for CardStorage<'d, 'a> {
                 break;
             };
             // Another program may have deleted it.
-            let path = path_of(found.record.id);
-            if let Ok(file) = self.files.open(&path).await {
-                return Ok(Some(finished_recording(path, &found, &file)));
+            if let Ok(file) = self.files.open_recording(found.record.id).await {
+                return Ok(Some(finished_recording(&found, &file)));
             }
         }
         let slot = (position.0 & !IN_PROGRESS) as u8;
@@ -378,7 +387,7 @@ fn stat_of(file: &CardFile, epoch: Option<u32>) -> Stat {
         bytes: file.bytes(),
         modified_s,
         version,
-        is_growing: file.unfinished().is_some(),
+        is_growing: file.growing().is_some(),
     }
 }
 
@@ -411,8 +420,11 @@ fn day_of(time: DosTime) -> Option<Day> {
     })
 }
 
-fn path_for_change(path: &str) -> Result<ChangePath, Error> {
-    path.parse().map_err(|_| Error::TooLong)
+fn check_length(path: &str) -> Result<(), Error> {
+    match path.len() <= CHANGE_PATH_BYTES_MAX {
+        true => Ok(()),
+        false => Err(Error::TooLong),
+    }
 }
 
 fn path_of(id: FileId) -> RecordingPath {
@@ -426,10 +438,10 @@ fn session_of(session: &ShortText) -> SessionName {
     session.as_str().parse().unwrap_or_default()
 }
 
-fn finished_recording(path: RecordingPath, found: &IndexRecord, file: &CardFile) -> Recording {
+fn finished_recording(found: &IndexRecord, file: &CardFile) -> Recording {
     let record = &found.record;
     Recording {
-        path,
+        path: path_of(record.id),
         session: session_of(&record.session),
         day: found.created.and_then(day_of),
         first_us: record.first_us,

@@ -32,10 +32,10 @@
 //!
 //! # Memory
 //!
-//! A connection has two buffers ([`Buffers`]): 1536 bytes for the head of the request, and 768 bytes for everything
+//! A connection has two buffers ([`Buffers`]): 1504 bytes for the head of the request, and 768 bytes for everything
 //! that the server generates or receives. Bytes of files are sent from the read buffer of the storage. Together with
-//! the future of [`Server::serve`], this is at most 4 KiB on a 32-bit target, without the futures of storage, timer and
-//! socket; `size.rs` asserts it when the crate is compiled for one.
+//! the future of [`Server::serve`] on a [`CardStorage`], this is at most 4 KiB on a 32-bit target, without the state of
+//! timer and socket; `size.rs` asserts it when the crate is compiled for one.
 //!
 //! # A device
 //!
@@ -117,7 +117,8 @@ pub use route::{Live, Operation, Reading, Route, Slice, route};
 pub use server::{Buffers, Config, Server};
 pub use status::{Refused, Status as StatusCode};
 pub use storage::{
-    Day, Entry, Kind, PATH_BYTES_MAX, Position, RECORDING_PATH_BYTES_MAX, Recording, RecordingPath,
-    SESSION_BYTES_MAX, SessionName, Space, Stat, Storage, Version,
+    Day, Entry, Kind, NAME_BYTES_MAX, NameBuffer, PATH_BYTES_MAX, Position,
+    RECORDING_PATH_BYTES_MAX, Recording, RecordingPath, SESSION_BYTES_MAX, SessionName, Space,
+    Stat, Storage, Version,
 };
 pub use timer::Timer;

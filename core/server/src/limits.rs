@@ -1,7 +1,7 @@
 //! Numeric limits, and the reason for each value.
 
 /// Buffer for a request head and the first bytes after it. Browsers send about 700 bytes.
-pub const HEAD_BYTES_MAX: usize = 1536;
+pub const HEAD_BYTES_MAX: usize = 1504;
 /// Part of that buffer that stays free for the body, because chunk sizes are parsed there.
 pub(crate) const TAIL_BYTES_MIN: usize = 64;
 /// Maximum number of header fields.
@@ -20,9 +20,9 @@ pub(crate) const HEAD_MS: u64 = 5_000;
 /// Time that a connection may be idle between requests, in ms.
 pub(crate) const IDLE_MS: u64 = 10_000;
 /// Period over which the rate of a slow client is measured, in ms of waiting for it.
-pub(crate) const SLOW_MS: u64 = 10_000;
+pub(crate) const SLOW_MS: u32 = 10_000;
 /// Bytes that a client must send or receive in this period: 1 KiB/s.
-pub(crate) const SLOW_BYTES_MIN: u64 = 10 * 1024;
+pub(crate) const SLOW_BYTES_MIN: u32 = 10 * 1024;
 /// Delay before the response to wrong credentials, in ms.
 pub(crate) const WRONG_CREDENTIALS_MS: u32 = 1_000;
 /// Bytes of an unread body that are read before the connection closes. A client that is still sending would

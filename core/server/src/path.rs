@@ -4,9 +4,10 @@ use crate::Error;
 use crate::route::is_answered;
 use crate::status::{Refused, Status};
 use crate::storage::PATH_BYTES_MAX;
+use heapless::LenType;
 
 /// A path that is safe to pass to a storage.
-pub type Path = heapless::String<PATH_BYTES_MAX>;
+pub type Path = heapless::String<PATH_BYTES_MAX, u8>;
 
 /// Decodes and checks a path. Removes a trailing slash.
 ///
@@ -31,11 +32,11 @@ pub(crate) enum PlusSign {
 }
 
 /// Decodes percent-encoding, once.
-pub(crate) fn decode<const N: usize>(
+pub(crate) fn decode<const N: usize, L: LenType>(
     encoded: &str,
     plus_sign: PlusSign,
-) -> Result<heapless::String<N>, Refused> {
-    let mut bytes = heapless::Vec::<u8, N>::new();
+) -> Result<heapless::String<N, L>, Refused> {
+    let mut bytes = heapless::Vec::<u8, N, L>::new();
     let mut rest = encoded.bytes();
     while let Some(byte) = rest.next() {
         let byte = match byte {
@@ -187,9 +188,10 @@ impl<'b> Query<'b> {
     /// # Errors
     /// Those of [`decode_path`].
     pub fn path(&self, name: &str) -> Result<Option<Path>, Refused> {
-        let Some(mut path) = self.text::<PATH_BYTES_MAX>(name)? else {
+        let Some(encoded) = self.value(name) else {
             return Ok(None);
         };
+        let mut path: Path = decode(encoded, PlusSign::Space)?;
         if path.len() > 1 && path.ends_with('/') {
             path.pop();
         }

@@ -1,16 +1,14 @@
 //! Size of a connection on a 32-bit target, checked when the crate is compiled for one.
 
 use crate::{
-    Buffers, CardRecorder, CardStorage, Entry, Error, Kind, NoInstrument, Position, Recording,
-    Server, Stat, Storage, Timer, Version,
+    Buffers, CardRecorder, CardStorage, Entry, Error, Kind, NameBuffer, NoInstrument, Position,
+    Recording, Server, Stat, Storage, Timer, Version,
 };
 use core::convert::Infallible;
 use embedded_io_async::{ErrorType, Read, Write};
 
-/// Maximum size of a connection without the futures of storage, timer and socket, in bytes.
+/// Maximum size of a connection without the futures of timer and socket, in bytes.
 const CONNECTION_BYTES_MAX: usize = 4096;
-/// Maximum size of a connection with the futures of [`CardStorage`], in bytes.
-const CARD_CONNECTION_BYTES_MAX: usize = 6144;
 
 /// A storage, timer and socket without any state.
 struct Nothing;
@@ -47,7 +45,11 @@ impl Storage for Nothing {
         Err(Error::NoCard)
     }
 
-    async fn next<'l>(&self, (): &'l mut ()) -> Result<Option<Entry<'l>>, Error> {
+    async fn next<'n>(
+        &self,
+        (): &mut (),
+        _: &'n mut NameBuffer,
+    ) -> Result<Option<Entry<'n>>, Error> {
         Err(Error::NoCard)
     }
 
@@ -59,7 +61,7 @@ impl Storage for Nothing {
         Err(Error::NoCard)
     }
 
-    async fn commit(&self, (): ()) -> Result<bool, Error> {
+    async fn commit(&self, (): (), _: &str) -> Result<bool, Error> {
         Err(Error::NoCard)
     }
 
@@ -146,4 +148,4 @@ const fn limit(bytes: usize) -> usize {
     }
 }
 const _: () = assert!(CONNECTION_BYTES <= limit(CONNECTION_BYTES_MAX));
-const _: () = assert!(CARD_CONNECTION_BYTES <= limit(CARD_CONNECTION_BYTES_MAX));
+const _: () = assert!(CARD_CONNECTION_BYTES <= limit(CONNECTION_BYTES_MAX));

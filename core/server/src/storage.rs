@@ -72,6 +72,28 @@ pub trait Storage {
         bytes_max: usize,
     ) -> Result<Self::Bytes<'a>, Error>;
 
+    /// Reads like [`read`](Self::read), but looks nothing up, so that its future is small: returns `None` if the bytes
+    /// have to be [located](Self::locate) first.
+    ///
+    /// # Errors
+    /// Those of [`read`](Self::read).
+    async fn read_located<'a>(
+        &'a self,
+        file: &Self::File,
+        offset: u64,
+        bytes_max: usize,
+    ) -> Result<Option<Self::Bytes<'a>>, Error> {
+        self.read(file, offset, bytes_max).await.map(Some)
+    }
+
+    /// Looks up where the bytes of a file at `offset` are, for [`read_located`](Self::read_located).
+    ///
+    /// # Errors
+    /// Those of [`read`](Self::read).
+    async fn locate(&self, _file: &Self::File, _offset: u64) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Begins to list a directory.
     ///
     /// # Errors
@@ -80,11 +102,15 @@ pub trait Storage {
 
     /// Returns the next entry of a directory, or `None` after the last one. The order is the same each time
     /// unless the directory changes. Hidden and temporary files are omitted. A finished recording may have
-    /// [`Version::Whole`] here if its epoch would cost a read.
+    /// [`Version::Whole`] here if its epoch would cost a read. `name` is memory for its name.
     ///
     /// # Errors
     /// [`Error::Changed`] if the position is no longer valid, [`Error::OtherCard`], or a failure of the card.
-    async fn next<'l>(&self, listing: &'l mut Self::Listing) -> Result<Option<Entry<'l>>, Error>;
+    async fn next<'n>(
+        &self,
+        listing: &mut Self::Listing,
+        name: &'n mut NameBuffer,
+    ) -> Result<Option<Entry<'n>>, Error>;
 
     /// Begins an upload to a temporary name in the directory of `path`. `bytes` is the exact length, if it is
     /// known, so that the storage can refuse an upload that does not fit.
@@ -102,12 +128,12 @@ pub trait Storage {
     async fn append(&self, upload: &mut Self::Upload, bytes: &[u8]) -> Result<(), Error>;
 
     /// Makes an upload durable and gives it its name in one step, replacing an old file of that name. Returns
-    /// true if there was no old file.
+    /// true if there was no old file. `path` is the one with which the upload was begun.
     ///
     /// # Errors
     /// [`Error::Recording`] or [`Error::IsDirectory`] if such a file or a directory has taken the name meanwhile, or a
     /// failure of the card. The old file is then unchanged, and the temporary one is removed.
-    async fn commit(&self, upload: Self::Upload) -> Result<bool, Error>;
+    async fn commit(&self, upload: Self::Upload, path: &str) -> Result<bool, Error>;
 
     /// Removes an upload that was not completed.
     async fn discard(&self, upload: Self::Upload);
@@ -186,6 +212,15 @@ pub enum Version {
     },
 }
 
+/// Maximum length of a name in a directory, in bytes.
+pub const NAME_BYTES_MAX: usize = 255;
+
+/// Memory for the name of an entry.
+pub type NameBuffer = [u8; NAME_BYTES_MAX];
+
+/// A buffer without a name.
+pub(crate) const EMPTY_NAME: NameBuffer = [0; NAME_BYTES_MAX];
+
 /// An entry of a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
@@ -193,6 +228,16 @@ pub struct Entry<'a> {
     pub name: &'a str,
     /// Properties.
     pub stat: Stat,
+}
+
+impl<'a> Entry<'a> {
+    /// Copies a name into a buffer; `None` if it is too long.
+    pub fn new(buffer: &'a mut NameBuffer, name: &str, stat: Stat) -> Option<Entry<'a>> {
+        let place = buffer.get_mut(..name.len())?;
+        place.copy_from_slice(name.as_bytes());
+        let name = core::str::from_utf8(place).ok()?;
+        Some(Entry { name, stat })
+    }
 }
 
 /// A position in the index of recordings; the default is before the first. Its value belongs to the storage.

@@ -70,15 +70,16 @@ pub(crate) struct Wire<'c, C, T> {
 /// Progress of the other side while this side waited for it.
 #[derive(Clone, Copy, Default)]
 struct Pace {
-    waited_ms: u64,
-    bytes: u64,
+    waited_ms: u32,
+    bytes: u32,
 }
 
 impl Pace {
     /// Returns an error if the other side is too slow.
     fn note(&mut self, waited_ms: u64, bytes: usize) -> Result<(), Closed> {
-        self.waited_ms += waited_ms;
-        self.bytes += bytes as u64;
+        let (waited_ms, bytes) = (u32::try_from(waited_ms), u32::try_from(bytes));
+        self.waited_ms = self.waited_ms.saturating_add(waited_ms.unwrap_or(u32::MAX));
+        self.bytes = self.bytes.saturating_add(bytes.unwrap_or(u32::MAX));
         if self.waited_ms < SLOW_MS {
             return Ok(());
         }
@@ -88,7 +89,7 @@ impl Pace {
     }
 
     fn left_ms(&self) -> u32 {
-        SLOW_MS.saturating_sub(self.waited_ms).max(1) as u32
+        SLOW_MS.saturating_sub(self.waited_ms).max(1)
     }
 }
 
@@ -424,7 +425,9 @@ impl<'c, C: Read + Write, T: Timer> Wire<'c, C, T> {
         }
         // A small file travels with its head.
         if bytes.len() <= self.end() - self.len {
-            return self.bytes(bytes).await;
+            self.out[self.len..][..bytes.len()].copy_from_slice(bytes);
+            self.len += bytes.len();
+            return Ok(());
         }
         if self.framing == Framing::Plain {
             self.flush().await?;
@@ -638,7 +641,7 @@ impl fmt::Write for Room<'_> {
 
 const TOO_LARGE: Refused = Refused::new(
     Status::RequestHeadTooLarge,
-    "the request head is longer than 1472 bytes",
+    "the request head is longer than 1440 bytes",
 );
 const TOO_LATE: Refused = Refused::new(
     Status::RequestTimeout,

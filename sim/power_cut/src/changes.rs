@@ -1,6 +1,6 @@
 //! Changes of files that another task requests while the recorder runs: uploads, renames and removals.
 
-use cardiograph_recorder::{Change, ChangePath, FileError, ReadDesk};
+use cardiograph_recorder::{Change, FileError, ReadDesk};
 use cardiograph_sim_card::wire::Wire;
 use cardiograph_sim_world::{Handle, Random, Seed};
 use std::cell::RefCell;
@@ -266,25 +266,30 @@ impl Changer<'_> {
     async fn carry_out(&self, change: FileChange) -> Result<(), FileError> {
         match change {
             FileChange::MakeDirectory => {
-                let path = path(DIRECTORY)?;
-                self.change_names(Change::MakeDirectory { path }).await
+                let path = path(DIRECTORY);
+                let change = Change::MakeDirectory { path: &path };
+                self.change_names(change).await
             }
             FileChange::Upload(upload) => self.upload(upload, true).await,
             FileChange::Discard(upload) => self.upload(upload, false).await,
             FileChange::Rename(slot, side) => {
-                let from = path(&path_of(slot, side))?;
-                let to = path(&path_of(slot, side.other()))?;
-                self.change_names(Change::Rename { from, to }).await
+                let (from, to) = (path_of(slot, side), path_of(slot, side.other()));
+                let (from, to) = (path(&from), path(&to));
+                let change = Change::Rename {
+                    from: &from,
+                    to: &to,
+                };
+                self.change_names(change).await
             }
             FileChange::Remove(slot, side) => {
-                let path = path(&path_of(slot, side))?;
-                self.change_names(Change::Remove { path }).await
+                let path = path(&path_of(slot, side));
+                self.change_names(Change::Remove { path: &path }).await
             }
         }
     }
 
     /// Requests a change after which files may have other names or contents.
-    async fn change_names(&self, change: Change) -> Result<(), FileError> {
+    async fn change_names(&self, change: Change<'_>) -> Result<(), FileError> {
         let begun = Some(self.wire.card().count().bytes);
         self.change_last(|step| step.begun = begun);
         self.desk.change(change, None).await.map(|_| ())
@@ -302,9 +307,10 @@ impl Changer<'_> {
             .await?;
         let result = match self.write(number, &upload).await {
             Ok(()) if commits => {
+                let path = path(&path_of(upload.slot, Side::Old));
                 let commit = Change::CommitUpload {
                     upload: number,
-                    path: path(&path_of(upload.slot, Side::Old))?,
+                    path: &path,
                     bytes: upload.bytes as u32,
                 };
                 self.change_names(commit).await
@@ -342,7 +348,6 @@ impl Changer<'_> {
     }
 }
 
-fn path(name: &str) -> Result<ChangePath, FileError> {
-    let path = ChangePath::try_from(format!("/{name}").as_str());
-    path.map_err(|_| FileError::NameInvalid)
+fn path(name: &str) -> String {
+    format!("/{name}")
 }

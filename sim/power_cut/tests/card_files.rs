@@ -2,7 +2,8 @@
 //! afterwards.
 
 use cardiograph_recorder::{
-    CardFile, CardFiles, Config, Event, FileError, Format, ReadDesk, StreamConfig, Window,
+    CardFile, CardFiles, Config, Event, FileError, Format, LISTED_NAME_BYTES_MAX, ReadDesk,
+    StreamConfig, Window,
 };
 use cardiograph_sim_card::{Card, Profile, Seed};
 use cardiograph_sim_device::{Device, Lines, Outcome, StreamSetup};
@@ -67,7 +68,8 @@ async fn paths(files: &CardFiles<'_, '_>) -> Result<Vec<String>, FileError> {
     let (mut found, mut folders) = (Vec::new(), vec![String::new()]);
     while let Some(folder) = folders.pop() {
         let mut listing = files.list(&folder).await?;
-        while let Some(entry) = files.next(&mut listing).await? {
+        let mut name = [0; LISTED_NAME_BYTES_MAX];
+        while let Some(entry) = files.next(&mut listing, &mut name).await? {
             let path = format!("{folder}/{}", entry.name);
             match entry.file.is_directory() {
                 true => folders.push(path),

@@ -16,7 +16,7 @@ pub const INDEX_RECORD_BYTES: usize = 128;
 const RECORDS_OF_BLOCK: u32 = (BLOCK_BYTES / INDEX_RECORD_BYTES) as u32;
 const _: () = assert!(BLOCK_BYTES.is_multiple_of(INDEX_RECORD_BYTES));
 /// Number of blocks of an index.
-pub(super) const INDEX_BLOCKS: u32 = FOLDER_RECORDINGS_MAX.div_ceil(RECORDS_OF_BLOCK);
+pub(crate) const INDEX_BLOCKS: u32 = FOLDER_RECORDINGS_MAX.div_ceil(RECORDS_OF_BLOCK);
 
 const CRC_AT: usize = 0;
 const VERSION_AT: usize = 4;

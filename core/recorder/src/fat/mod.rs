@@ -191,6 +191,7 @@ mod walk;
 
 pub use entry::{ChainPosition, DirCursor, DirEntry, ENTRY_NAME_BYTES_MAX, Node};
 pub use error::{Error, Refusal};
+pub(crate) use index::INDEX_BLOCKS;
 pub use index::{INDEX_RECORD_BYTES, IndexRecord};
 pub(crate) use layout::Layout;
 pub use upload::{UPLOADS_MAX, Upload};

@@ -13,9 +13,9 @@ impl FatVolume {
         card: &mut B,
         task: &mut ChangeTask<'_>,
     ) -> Result<(), Error<B::Error>> {
-        match &task.change {
+        match task.change.get() {
             Change::BeginUpload { bytes } => {
-                let upload = self.begin_upload(card, *bytes).await?;
+                let upload = self.begin_upload(card, bytes).await?;
                 task.begun = upload.number();
                 if let Some(place) = task.uploads.get_mut(usize::from(task.begun)) {
                     *place = Some(upload);
@@ -28,17 +28,17 @@ impl FatVolume {
                 path,
                 bytes,
             } => {
-                let place = task.uploads.get_mut(usize::from(*upload));
+                let place = task.uploads.get_mut(usize::from(upload));
                 let place = place.ok_or(Error::NoSuchUpload)?;
                 let upload = place.as_mut().ok_or(Error::NoSuchUpload)?;
                 let time = (self.clock)();
-                self.commit_upload(card, upload, path, *bytes, time, true)
+                self.commit_upload(card, upload, path, bytes, time, true)
                     .await?;
                 *place = None;
                 Ok(())
             }
             Change::DiscardUpload { upload } => {
-                let upload = task.uploads.get_mut(usize::from(*upload));
+                let upload = task.uploads.get_mut(usize::from(upload));
                 let upload = upload.and_then(Option::take).ok_or(Error::NoSuchUpload)?;
                 self.discard_upload(card, upload).await
             }
@@ -57,13 +57,14 @@ impl FatVolume {
             upload,
             block,
             blocks,
-        } = task.change
+        } = task.change.get()
         else {
             return Ok(());
         };
         let place = task.uploads.get_mut(usize::from(upload));
         let upload = place.and_then(Option::as_mut).ok_or(Error::NoSuchUpload)?;
-        let data = task.data.as_deref().unwrap_or_default();
+        let data = task.data.as_ref().map(|buffer| &*buffer.blocks);
+        let data = data.unwrap_or_default();
         let blocks = blocks.min(data.len() as u32);
         let bytes = u64::from(block + blocks) * BLOCK_BYTES as u64;
         self.grow_upload(card, upload, bytes).await?;

@@ -1,6 +1,6 @@
 //! Checks entries that readers of the card found earlier.
 
-use super::entry::{DirCursor, DirEntry};
+use super::entry::DirEntry;
 use super::index::INDEX_BLOCKS;
 use super::layout::Layout;
 use super::names::INDEX;
@@ -73,15 +73,8 @@ impl<R: Reader> Walk<'_, R> {
         block: u32,
         index: u8,
     ) -> Result<Option<ShortEntry>, Error<R::Error>> {
-        let mut cursor = DirCursor {
-            cluster: 0,
-            block,
-            blocks_left: 0,
-            index,
-            passed: 0,
-        };
-        Ok(match self.next_slot(&mut cursor).await? {
-            Some((_, Slot::Short(entry))) => Some(entry),
+        Ok(match self.slot_at(block, index, 1).await? {
+            Slot::Short(entry) => Some(entry),
             _ => None,
         })
     }

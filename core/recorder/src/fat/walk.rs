@@ -149,16 +149,27 @@ impl<'l, R: Reader> Walk<'l, R> {
         if usize::from(cursor.index) == ENTRIES_OF_BLOCK && !self.next_block(cursor).await? {
             return Ok(None);
         }
-        self.load(cursor.block).await?;
         let place = Place {
             block: cursor.block,
             index: cursor.index,
         };
+        let slot = self.slot_at(place.block, place.index, cursor.blocks_left + 1);
+        let slot = slot.await?;
         cursor.index += 1;
+        Ok(Some((place, slot)))
+    }
+
+    /// Returns the 32 bytes at a place of a directory, of which `blocks` blocks from this one on are consecutive.
+    pub(super) async fn slot_at(
+        &mut self,
+        block: u32,
+        index: u8,
+        blocks: u32,
+    ) -> Result<Slot, Error<R::Error>> {
+        self.load(block, blocks).await?;
         let block = self.reader.block();
         let (entries, _) = block.as_chunks::<ENTRY_SIZE>();
-        let slot = Slot::parse(&entries[usize::from(place.index)]);
-        Ok(Some((place, slot)))
+        Ok(Slot::parse(&entries[usize::from(index)]))
     }
 
     /// Moves a cursor to the next block. Returns false if there is none.
@@ -235,17 +246,19 @@ impl<'l, R: Reader> Walk<'l, R> {
         cluster: u32,
     ) -> Result<Option<u32>, Error<R::Error>> {
         let (kind, per_block) = (self.layout.kind, self.layout.entries_of_block());
-        self.load(self.layout.fat + cluster / per_block).await?;
+        self.load(self.layout.fat + cluster / per_block, 1).await?;
         let at = (cluster % per_block) as usize * kind.entry_len();
         let stored = kind.decode(cluster.into(), &self.reader.block()[at..]);
         let next = kind.next(stored, self.layout.clusters_end - 1);
         next.map_err(|_| Error::DamagedChain)
     }
 
-    async fn load(&mut self, block: u32) -> Result<(), Error<R::Error>> {
+    /// Reads a block, unless the reader holds it. `blocks` blocks from there on will probably be read next.
+    async fn load(&mut self, block: u32, blocks: u32) -> Result<(), Error<R::Error>> {
         if self.held != Some(block) {
             self.held = None;
-            self.reader.read(block).await.map_err(Error::Card)?;
+            let read = self.reader.read_ahead(block, blocks).await;
+            read.map_err(Error::Card)?;
             self.held = Some(block);
         }
         Ok(())

@@ -4,7 +4,7 @@
 //!   CardFiles ── paths, listings, contents                              (mod.rs)
 //!     ├── finished recordings, from the indices of their folders        (recordings.rs)
 //!     ├── Walk ── directories and chains of any program's files         (fat/walk.rs)
-//!     │     └── CardReader ── a block at a time                         (reader.rs)
+//!     │     └── OnDesk ── a block at a time                             (reader.rs)
 //!     ├── unfinished recordings, as the recorder publishes them         (unfinished.rs)
 //!     └── ReadDesk ── reads between the recorder's writes               (reads.rs)
 //! ```
@@ -20,23 +20,26 @@ mod unfinished;
 
 pub use recordings::RecordingPosition;
 pub(crate) use unfinished::Table;
-pub use unfinished::Unfinished;
+pub use unfinished::{Growing, Unfinished};
 
 use crate::fat::{ChainPosition, DirCursor, DosTime, Error, Layout, Node, Walk};
 use crate::format::{binary, mark};
 use crate::reads::{Lent, ReadClass, ReadDesk, ReadError};
-use crate::volume::Extent;
+use crate::volume::{Extent, FileId};
 use cardiograph_card::{BLOCK_BYTES, Block};
 use core::cell::Cell;
-use core::fmt;
+use core::fmt::{self, Write as _};
 use core::ops::Deref;
-use reader::CardReader;
+use reader::OnDesk;
 
 /// Number of blocks of a file that are located at once: 4 MiB, usually one block of the FAT.
 const RUN_BLOCKS: u32 = 8192;
 
 /// Longest name in a listing, in bytes; longer ones are shown by their short name.
-const LISTED_NAME_BYTES_MAX: usize = 255;
+pub const LISTED_NAME_BYTES_MAX: usize = 255;
+
+/// Path of a recording, such as `LOG00000/LOG00012.CSV`.
+type RecordingPath = heapless::String<24>;
 
 /// File system of a mounted card, as the recorder's volume hands it to readers.
 #[derive(Clone, Copy, Debug)]
@@ -138,7 +141,7 @@ pub struct CardFiles<'d, 'a> {
 pub struct CardFile {
     node: Node,
     /// Recording in progress that the file is or was.
-    unfinished: Option<Unfinished>,
+    growing: Option<Growing>,
     generation: Cell<u32>,
     position: Cell<ChainPosition>,
     /// The run of blocks that was read last, and the number of its first block in the file.
@@ -146,12 +149,12 @@ pub struct CardFile {
 }
 
 impl CardFile {
-    fn new(node: Node, unfinished: Option<Unfinished>, generation: u32) -> CardFile {
+    fn new(node: Node, growing: Option<Growing>, generation: u32) -> CardFile {
         let first = match &node {
             Node::Entry(entry) => entry.contents(),
             Node::Root => ChainPosition::of(0),
         };
-        let run = match &unfinished {
+        let run = match &growing {
             Some(file) => (0, file.extent),
             None => (
                 0,
@@ -163,7 +166,7 @@ impl CardFile {
         };
         CardFile {
             node,
-            unfinished,
+            growing,
             generation: Cell::new(generation),
             position: Cell::new(first),
             run: Cell::new(run),
@@ -172,7 +175,7 @@ impl CardFile {
 
     /// Returns true for a directory.
     pub fn is_directory(&self) -> bool {
-        self.unfinished.is_none()
+        self.growing.is_none()
             && match &self.node {
                 Node::Root => true,
                 Node::Entry(entry) => entry.is_directory(),
@@ -180,23 +183,35 @@ impl CardFile {
     }
 
     /// Returns the recording in progress, if this file was one at its last lookup.
-    pub fn unfinished(&self) -> Option<&Unfinished> {
-        self.unfinished.as_ref()
+    pub fn growing(&self) -> Option<&Growing> {
+        self.growing.as_ref()
     }
 
     /// Returns the length in bytes: for a recording in progress, its durable length without the last mark.
     pub fn bytes(&self) -> u64 {
-        match (&self.unfinished, &self.node) {
+        match (&self.growing, &self.node) {
             (Some(file), _) => file.bytes.into(),
             (None, Node::Entry(entry)) if !entry.is_directory() => entry.bytes.into(),
             (None, _) => 0,
         }
     }
 
+    /// Returns the blocks of the card that contain blocks of the file, if it is known.
+    fn located(&self, block: u32, blocks: u32) -> Option<Extent> {
+        let (begin, run) = self.run.get();
+        let skipped = block
+            .checked_sub(begin)
+            .filter(|skipped| *skipped < run.blocks)?;
+        Some(Extent {
+            start: run.start + skipped,
+            blocks: blocks.min(run.blocks - skipped),
+        })
+    }
+
     /// Returns the time of the last change; `None` for the root directory and a recording in progress.
     pub fn modified(&self) -> Option<DosTime> {
         match &self.node {
-            Node::Entry(entry) if self.unfinished.is_none() => Some(entry.modified),
+            Node::Entry(entry) if self.growing.is_none() => Some(entry.modified),
             _ => None,
         }
     }
@@ -211,23 +226,22 @@ impl CardFile {
     }
 }
 
-/// Position in a directory, with the block read last.
+/// Position in a directory.
 #[derive(Clone, Debug)]
 pub struct Listing {
     cursor: DirCursor,
-    reader: CardReader,
+    generation: u32,
     /// Folder of recordings, whose unnamed recordings in progress come last.
     folder: Option<crate::volume::Name>,
     /// Number of slots of unfinished files passed; `None` before the end of the directory.
     slot: Option<u8>,
-    name: [u8; LISTED_NAME_BYTES_MAX],
 }
 
 /// An entry of a listing.
 #[derive(Clone, Debug)]
-pub struct ListedFile<'l> {
+pub struct ListedFile<'n> {
     /// Name in its directory.
-    pub name: &'l str,
+    pub name: &'n str,
     /// The file or directory.
     pub file: CardFile,
 }
@@ -276,11 +290,22 @@ impl<'d, 'a> CardFiles<'d, 'a> {
         }
     }
 
+    /// Looks up a recording.
+    ///
+    /// # Errors
+    /// Those of [`open`](CardFiles::open).
+    pub async fn open_recording(&self, id: FileId) -> Result<CardFile, FileError> {
+        let mut path = RecordingPath::new();
+        // The longest path of a recording fits.
+        let _ = write!(path, "{id}");
+        self.open(&path).await
+    }
+
     async fn look_up(&self, path: &str) -> Result<CardFile, FileError> {
         let layout = self.layout()?;
         let generation = self.desk.generation();
-        let mut reader = CardReader::new(generation);
-        let found = Walk::new(reader.on(self.desk), &layout).lookup(path).await;
+        let reader = OnDesk::new(self.desk, generation);
+        let found = Walk::new(reader, &layout).lookup(path).await;
         let node = match found {
             Ok(node) => node,
             Err(Error::NotFound) => return self.unnamed(path, generation),
@@ -291,19 +316,19 @@ impl<'d, 'a> CardFiles<'d, 'a> {
         {
             return Err(FileError::Hidden);
         }
-        let unfinished = self.unfinished_of(&node, &layout)?;
-        Ok(CardFile::new(node, unfinished, generation))
+        let growing = self.growing_of(&node, &layout)?;
+        Ok(CardFile::new(node, growing, generation))
     }
 
     /// Finds a recording in progress that its directory does not name yet.
     fn unnamed(&self, path: &str, generation: u32) -> Result<CardFile, FileError> {
         let found = self.desk.unfinished(|file| file.is_at(path));
         let file = found.ok_or(FileError::NotFound)?;
-        Ok(CardFile::new(Node::Root, Some(file), generation))
+        Ok(CardFile::new(Node::Root, Some(file.into()), generation))
     }
 
     /// Returns the recording in progress behind an entry.
-    fn unfinished_of(&self, node: &Node, layout: &Layout) -> Result<Option<Unfinished>, FileError> {
+    fn growing_of(&self, node: &Node, layout: &Layout) -> Result<Option<Growing>, FileError> {
         let Node::Entry(entry) = node else {
             return Ok(None);
         };
@@ -315,7 +340,7 @@ impl<'d, 'a> CardFiles<'d, 'a> {
         match found {
             // Its length is that of its preallocated space, until a mount has recovered it.
             None if entry.is_unfinished() => Err(FileError::NotFound),
-            found => Ok(found),
+            found => Ok(found.map(Growing::from)),
         }
     }
 
@@ -329,8 +354,8 @@ impl<'d, 'a> CardFiles<'d, 'a> {
     /// # Errors
     /// [`FileError::Changed`], [`FileError::Damaged`], or a failed read.
     pub async fn epoch(&self, file: &CardFile) -> Result<Option<u32>, FileError> {
-        if let Some(unfinished) = &file.unfinished {
-            return Ok(Some(unfinished.epoch));
+        if let Some(growing) = &file.growing {
+            return Ok(Some(growing.epoch));
         }
         if file.is_directory() || file.bytes() < BLOCK_BYTES as u64 {
             return Ok(None);
@@ -343,17 +368,17 @@ impl<'d, 'a> CardFiles<'d, 'a> {
     ///
     /// # Errors
     /// [`FileError::Changed`] if it is another file now, or a failed read.
-    pub async fn refresh(&self, file: &mut CardFile, path: &str) -> Result<(), FileError> {
-        let Some(unfinished) = &file.unfinished else {
+    pub async fn refresh(&self, file: &mut CardFile) -> Result<(), FileError> {
+        let Some(growing) = file.growing else {
             return self.verify(file).await;
         };
-        let (start, epoch) = (unfinished.extent.start, unfinished.epoch);
-        if let Some(found) = self.desk.unfinished(|file| file.epoch == epoch) {
-            file.unfinished = Some(found);
+        if let Some(found) = self.desk.unfinished(|file| file.epoch == growing.epoch) {
+            file.growing = Some(found.into());
             return Ok(());
         }
-        let found = self.open(path).await?;
+        let found = self.open_recording(growing.id).await?;
         let layout = self.layout()?;
+        let start = growing.extent.start;
         let is_same = matches!(&found.node, Node::Entry(entry)
             if layout.is_cluster(entry.first) && layout.first_block(entry.first) == start);
         if !is_same {
@@ -369,14 +394,12 @@ impl<'d, 'a> CardFiles<'d, 'a> {
         if file.generation.get() == generation {
             return Ok(());
         }
-        if let Some(unfinished) = &file.unfinished {
-            let epoch = unfinished.epoch;
-            let found = self.desk.unfinished(|file| file.epoch == epoch);
+        if let Some(growing) = &file.growing {
+            let found = self.desk.unfinished(|file| file.epoch == growing.epoch);
             found.ok_or(FileError::Changed)?;
         } else if let Node::Entry(entry) = &file.node {
             let layout = self.layout()?;
-            let mut reader = CardReader::new(generation);
-            let mut walk = Walk::new(reader.on(self.desk), &layout);
+            let mut walk = Walk::new(OnDesk::new(self.desk, generation), &layout);
             if !walk.is_entry(entry).await? {
                 return Err(FileError::Changed);
             }
@@ -396,6 +419,25 @@ impl<'d, 'a> CardFiles<'d, 'a> {
         offset: u64,
         bytes_max: usize,
     ) -> Result<CardBytes<'d, 'a>, FileError> {
+        loop {
+            if let Some(bytes) = self.read_located(file, offset, bytes_max).await? {
+                return Ok(bytes);
+            }
+            self.locate(file, offset).await?;
+        }
+    }
+
+    /// Reads like [`read`](CardFiles::read), but looks nothing up: returns `None` if the blocks have to be
+    /// [located](CardFiles::locate) first.
+    ///
+    /// # Errors
+    /// [`FileError::IsDirectory`], or a failed read.
+    pub async fn read_located(
+        &self,
+        file: &CardFile,
+        offset: u64,
+        bytes_max: usize,
+    ) -> Result<Option<CardBytes<'d, 'a>>, FileError> {
         if file.is_directory() {
             return Err(FileError::IsDirectory);
         }
@@ -403,61 +445,59 @@ impl<'d, 'a> CardFiles<'d, 'a> {
         let bytes = usize::try_from(left).map_or(bytes_max, |left| left.min(bytes_max));
         if bytes == 0 {
             let (lent, from, to) = (None, 0, 0);
-            return Ok(CardBytes { lent, from, to });
+            return Ok(Some(CardBytes { lent, from, to }));
         }
-        // Files are shorter than 4 GiB.
-        let block = (offset / BLOCK_BYTES as u64) as u32;
         let from = (offset % BLOCK_BYTES as u64) as usize;
         let blocks = (from + bytes).div_ceil(BLOCK_BYTES) as u32;
+        let Some(extent) = file.located(block_at(offset), blocks) else {
+            return Ok(None);
+        };
+        let generation = file.generation.get();
+        let lent = self
+            .desk
+            .lend(extent.start, extent.blocks, ReadClass::Bulk, generation);
+        match lent.await {
+            Ok(lent) => {
+                let to = (from + bytes).min(lent.bytes().len());
+                let lent = Some(lent);
+                Ok(Some(CardBytes { lent, from, to }))
+            }
+            Err(ReadError::Changed) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Looks up which blocks contain the bytes of a file at `offset`.
+    ///
+    /// # Errors
+    /// [`FileError::Changed`], [`FileError::Damaged`], or a failed read.
+    pub async fn locate(&self, file: &CardFile, offset: u64) -> Result<(), FileError> {
         loop {
-            let extent = self.extent(file, block, blocks).await;
-            let lent = match extent {
-                Ok(extent) => {
-                    let generation = file.generation.get();
-                    let (start, count) = (extent.start, extent.blocks);
-                    let lent = self.desk.lend(start, count, ReadClass::Bulk, generation);
-                    lent.await.map_err(FileError::from)
-                }
-                Err(error) => Err(error),
-            };
-            match lent {
-                Ok(lent) => {
-                    let to = (from + bytes).min(lent.bytes().len());
-                    let lent = Some(lent);
-                    return Ok(CardBytes { lent, from, to });
-                }
-                Err(FileError::Changed) => self.verify(file).await?,
-                Err(error) => return Err(error),
+            self.verify(file).await?;
+            match self.extend_run(file, block_at(offset)).await {
+                // Something was removed during the lookup.
+                Err(FileError::Changed) if file.growing.is_none() => (),
+                result => return result,
             }
         }
     }
 
-    /// Returns the blocks of the card that contain blocks of a file.
-    async fn extent(&self, file: &CardFile, block: u32, blocks: u32) -> Result<Extent, FileError> {
-        let (begin, run) = file.run.get();
-        let within = |(begin, run): (u32, Extent)| {
-            let skipped = block
-                .checked_sub(begin)
-                .filter(|skipped| *skipped < run.blocks)?;
-            Some(Extent {
-                start: run.start + skipped,
-                blocks: blocks.min(run.blocks - skipped),
-            })
-        };
-        if let Some(extent) = within((begin, run)) {
-            return Ok(extent);
+    /// Looks up the run of blocks that contains a block of a file.
+    async fn extend_run(&self, file: &CardFile, block: u32) -> Result<(), FileError> {
+        if file.located(block, 1).is_some() {
+            return Ok(());
         }
-        if file.unfinished.is_some() {
+        if file.growing.is_some() {
             return Err(FileError::Changed);
         }
         let layout = self.layout()?;
-        let mut reader = CardReader::new(file.generation.get());
         let mut position = file.position.get();
-        let mut walk = Walk::new(reader.on(self.desk), &layout);
+        let reader = OnDesk::new(self.desk, file.generation.get());
+        let mut walk = Walk::new(reader, &layout);
         let run = walk.extent_at(&mut position, block, RUN_BLOCKS).await?;
         file.position.set(position);
         file.run.set((block, run));
-        within((block, run)).ok_or(FileError::Damaged)
+        file.located(block, 1).map(|_| ()).ok_or(FileError::Damaged)
     }
 
     /// Begins to list a directory.
@@ -470,8 +510,8 @@ impl<'d, 'a> CardFiles<'d, 'a> {
             return Err(FileError::NotDirectory);
         }
         let layout = self.layout()?;
-        let mut reader = CardReader::new(directory.generation.get());
-        let walk = Walk::new(reader.on(self.desk), &layout);
+        let generation = directory.generation.get();
+        let walk = Walk::new(OnDesk::new(self.desk, generation), &layout);
         let cursor = walk.open(&directory.node)?;
         let folder = match &directory.node {
             Node::Entry(entry) => Some(entry.short_name()),
@@ -479,32 +519,28 @@ impl<'d, 'a> CardFiles<'d, 'a> {
         };
         Ok(Listing {
             cursor,
-            reader,
+            generation,
             folder,
             slot: None,
-            name: [0; LISTED_NAME_BYTES_MAX],
         })
     }
 
     /// Returns the next entry of a directory, or `None` after the last one. Hidden entries are omitted; recordings
-    /// in progress that have no name in the directory yet come last.
+    /// in progress that have no name in the directory yet come last. `name` is memory for its name.
     ///
     /// # Errors
     /// [`FileError::Changed`] if the card was exchanged, [`FileError::Damaged`], or a failed read.
-    pub async fn next<'l>(
+    pub async fn next<'n>(
         &self,
-        listing: &'l mut Listing,
-    ) -> Result<Option<ListedFile<'l>>, FileError> {
+        listing: &mut Listing,
+        name: &'n mut [u8; LISTED_NAME_BYTES_MAX],
+    ) -> Result<Option<ListedFile<'n>>, FileError> {
         let layout = self.layout()?;
         while listing.slot.is_none() {
-            let Listing {
-                cursor,
-                reader,
-                name,
-                ..
-            } = &mut *listing;
-            reader.follow(self.desk)?;
-            let mut walk = Walk::new(reader.on(self.desk), &layout);
+            let generation = self.follow(listing.generation)?;
+            listing.generation = generation;
+            let cursor = &mut listing.cursor;
+            let mut walk = Walk::new(OnDesk::new(self.desk, generation), &layout);
             let before = *cursor;
             let found = match walk.next(cursor, name).await.map_err(FileError::from) {
                 // Files were removed meanwhile, which moves no entry of a directory.
@@ -522,30 +558,49 @@ impl<'d, 'a> CardFiles<'d, 'a> {
                 continue;
             }
             let node = Node::Entry(entry);
-            let Ok(unfinished) = self.unfinished_of(&node, &layout) else {
+            let Ok(growing) = self.growing_of(&node, &layout) else {
                 continue;
             };
-            let generation = listing.reader.generation();
-            let name = core::str::from_utf8(&listing.name[text]).unwrap_or_default();
-            let file = CardFile::new(node, unfinished, generation);
+            let name = core::str::from_utf8(&name[text]).unwrap_or_default();
+            let file = CardFile::new(node, growing, generation);
             return Ok(Some(ListedFile { name, file }));
         }
-        Ok(self.next_unnamed(listing))
+        Ok(self.next_unnamed(listing, name))
+    }
+
+    /// Returns the generation in which a list continues after something was removed from the card.
+    ///
+    /// # Errors
+    /// [`ReadError::OtherCard`] if the card was exchanged or mounted again after this generation.
+    fn follow(&self, generation: u32) -> Result<u32, ReadError> {
+        match self.desk.is_other_card(generation) {
+            true => Err(ReadError::OtherCard),
+            false => Ok(self.desk.generation()),
+        }
     }
 
     /// Returns the next recording in progress that this directory will name.
-    fn next_unnamed<'l>(&self, listing: &'l mut Listing) -> Option<ListedFile<'l>> {
+    fn next_unnamed<'n>(
+        &self,
+        listing: &mut Listing,
+        name: &'n mut [u8],
+    ) -> Option<ListedFile<'n>> {
         let folder = listing.folder?;
         let slot = listing.slot?;
         let (slot, file) = self.desk.next_unfinished(slot, |file| {
             !file.is_named && file.id.folder_name() == folder
         })?;
         listing.slot = Some(slot + 1);
-        let bytes = file.write_name(&mut listing.name);
-        let name = core::str::from_utf8(&listing.name[..bytes]).unwrap_or_default();
-        let file = CardFile::new(Node::Root, Some(file), listing.reader.generation());
+        let bytes = file.write_name(name);
+        let name = core::str::from_utf8(&name[..bytes]).unwrap_or_default();
+        let file = CardFile::new(Node::Root, Some(file.into()), listing.generation);
         Some(ListedFile { name, file })
     }
+}
+
+/// Returns the number of the block that contains this byte; files are shorter than 4 GiB.
+fn block_at(offset: u64) -> u32 {
+    (offset / BLOCK_BYTES as u64) as u32
 }
 
 /// Returns the epoch in block 0 of a recording.

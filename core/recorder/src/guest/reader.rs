@@ -1,81 +1,58 @@
-//! Reads single blocks through a desk, and keeps the last one.
+//! Reads single blocks through a desk, for lookups.
 
-use crate::reads::{ReadClass, ReadDesk, ReadError};
+use crate::reads::{Lent, ReadClass, ReadDesk, ReadError};
 use crate::recover::Reader;
 use cardiograph_card::{BLOCK_BYTES, Block};
 use core::ops::Deref;
 
-/// The block that was read last. It belongs to its reader, so that no buffer of the desk stays lent while the reader
-/// waits for something else.
-#[derive(Clone, Debug)]
-pub(super) struct CardReader {
-    generation: u32,
-    held: Option<u32>,
-    block: Block,
-}
+/// Maximum number of consecutive blocks of a directory that are read at once.
+const AHEAD_BLOCKS_MAX: u32 = 8;
 
-impl CardReader {
-    /// Creates a reader of blocks as of this generation.
-    pub(super) fn new(generation: u32) -> CardReader {
-        CardReader {
-            generation,
-            held: None,
-            block: [0; BLOCK_BYTES],
-        }
-    }
+static NO_BLOCK: Block = [0; BLOCK_BYTES];
 
-    pub(super) fn generation(&self) -> u32 {
-        self.generation
-    }
-
-    /// Continues after something was removed from the card: the block is read again.
-    ///
-    /// # Errors
-    /// [`ReadError::OtherCard`] if the card was exchanged or mounted again.
-    pub(super) fn follow(&mut self, desk: &ReadDesk) -> Result<(), ReadError> {
-        if desk.is_other_card(self.generation) {
-            return Err(ReadError::OtherCard);
-        }
-        let generation = desk.generation();
-        if generation != self.generation {
-            self.generation = generation;
-            self.held = None;
-        }
-        Ok(())
-    }
-
-    /// Returns access to the blocks of a desk's card.
-    pub(super) fn on<'r, 'd, 'a>(&'r mut self, desk: &'d ReadDesk<'a>) -> OnDesk<'r, 'd, 'a> {
-        OnDesk { reader: self, desk }
-    }
-}
-
-/// A reader and the desk through which it reads.
-pub(super) struct OnDesk<'r, 'd, 'a> {
-    reader: &'r mut CardReader,
+/// The block that was read last. Its buffer is lent until the next read begins, or the reader is dropped: a reader never
+/// keeps a buffer while it waits for another one, or for anything else.
+pub(super) struct OnDesk<'d, 'a> {
     desk: &'d ReadDesk<'a>,
+    /// Generation as of which blocks are read.
+    generation: u32,
+    lent: Option<Lent<'d, 'a>>,
 }
 
-impl Reader for OnDesk<'_, '_, '_> {
+impl<'d, 'a> OnDesk<'d, 'a> {
+    /// Creates a reader of blocks as of this generation.
+    pub(super) fn new(desk: &'d ReadDesk<'a>, generation: u32) -> Self {
+        OnDesk {
+            desk,
+            generation,
+            lent: None,
+        }
+    }
+}
+
+impl Reader for OnDesk<'_, '_> {
     type Error = ReadError;
 
     async fn read(&mut self, block: u32) -> Result<(), ReadError> {
-        if self.reader.held == Some(block) {
-            return Ok(());
-        }
-        self.reader.held = None;
-        let generation = self.reader.generation;
-        let lent = self
-            .desk
-            .lend(block, 1, ReadClass::Short, generation)
+        self.read_ahead(block, 1).await
+    }
+
+    async fn read_ahead(&mut self, block: u32, blocks: u32) -> Result<(), ReadError> {
+        self.lent = None;
+        let (desk, generation) = (self.desk, self.generation);
+        let count = blocks.min(AHEAD_BLOCKS_MAX);
+        let lent = desk
+            .lend(block, count, ReadClass::Short, generation)
             .await?;
-        let read = lent.first().ok_or(ReadError::NoMemory)?;
-        self.reader.block.copy_from_slice(read);
-        self.reader.held = Some(block);
+        if lent.is_empty() {
+            return Err(ReadError::NoMemory);
+        }
+        self.lent = Some(lent);
         Ok(())
     }
 
     fn block(&self) -> impl Deref<Target = Block> {
-        &self.reader.block
+        let lent = self.lent.as_deref().unwrap_or_default();
+        lent.first().unwrap_or(&NO_BLOCK)
     }
 }

@@ -1,9 +1,9 @@
 //! Finished recordings, from the indices of their folders: no recording is opened.
 
-use super::reader::CardReader;
+use super::reader::OnDesk;
 use super::{CardFiles, FileError};
 use crate::ReadError;
-use crate::fat::{DirCursor, INDEX_RECORD_BYTES, IndexRecord, Layout, Walk};
+use crate::fat::{DirCursor, INDEX_BLOCKS, INDEX_RECORD_BYTES, IndexRecord, Layout, Walk};
 use crate::recover::Reader;
 use crate::volume::FOLDER_RECORDINGS_MAX;
 use cardiograph_card::BLOCK_BYTES;
@@ -11,11 +11,11 @@ use cardiograph_card::BLOCK_BYTES;
 /// Records of the index in one block.
 const RECORDS_OF_BLOCK: u32 = (BLOCK_BYTES / INDEX_RECORD_BYTES) as u32;
 
-/// Position in the list of finished recordings, with the block read last.
-#[derive(Clone, Debug)]
+/// Position in the list of finished recordings.
+#[derive(Clone, Copy, Debug)]
 pub struct RecordingPosition {
     cursor: DirCursor,
-    reader: CardReader,
+    generation: u32,
     /// Number of folders begun.
     folders: u32,
     /// First block of the current folder's index, and the number of the next record in it.
@@ -37,11 +37,12 @@ impl CardFiles<'_, '_> {
     /// [`FileError::Damaged`], or a failed read.
     pub async fn recordings(&self, place: (u32, u32)) -> Result<RecordingPosition, FileError> {
         let layout = self.layout()?;
-        let mut reader = CardReader::new(self.desk.generation());
-        let cursor = Walk::new(reader.on(self.desk), &layout).open(&crate::fat::Node::Root)?;
+        let generation = self.desk.generation();
+        let reader = OnDesk::new(self.desk, generation);
+        let cursor = Walk::new(reader, &layout).open(&crate::fat::Node::Root)?;
         let mut position = RecordingPosition {
             cursor,
-            reader,
+            generation,
             folders: 0,
             index: None,
         };
@@ -65,7 +66,7 @@ impl CardFiles<'_, '_> {
     ) -> Result<Option<IndexRecord>, FileError> {
         let layout = self.layout()?;
         loop {
-            position.reader.follow(self.desk)?;
+            position.generation = self.follow(position.generation)?;
             // Removals meanwhile move neither folders nor records, so only the last step is repeated.
             if position.index.is_none() {
                 position.index = match self.next_folder(position, &layout).await {
@@ -84,8 +85,9 @@ impl CardFiles<'_, '_> {
                 *start + *number / RECORDS_OF_BLOCK,
                 *number % RECORDS_OF_BLOCK,
             );
-            let mut reader = position.reader.on(self.desk);
-            match reader.read(block).await {
+            let mut reader = OnDesk::new(self.desk, position.generation);
+            let left = INDEX_BLOCKS - *number / RECORDS_OF_BLOCK;
+            match reader.read_ahead(block, left).await {
                 Err(ReadError::Changed) => continue,
                 read => read?,
             }
@@ -105,8 +107,9 @@ impl CardFiles<'_, '_> {
         layout: &Layout,
     ) -> Result<Option<(u32, u32)>, FileError> {
         loop {
-            let RecordingPosition { cursor, reader, .. } = &mut *position;
-            let mut walk = Walk::new(reader.on(self.desk), layout);
+            let reader = OnDesk::new(self.desk, position.generation);
+            let cursor = &mut position.cursor;
+            let mut walk = Walk::new(reader, layout);
             let before = *cursor;
             let found = async {
                 let Some((entry, _)) = walk.next(cursor, &mut [0; 16]).await? else {

@@ -30,6 +30,30 @@ pub struct Unfinished {
     pub lost: u64,
 }
 
+/// What an open file remembers of a recording in progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Growing {
+    /// Its number and final name.
+    pub id: FileId,
+    /// Its preallocated blocks.
+    pub(super) extent: Extent,
+    /// Number that identifies the recording.
+    pub epoch: u32,
+    /// Durable length at the last lookup, in bytes.
+    pub(super) bytes: u32,
+}
+
+impl From<Unfinished> for Growing {
+    fn from(file: Unfinished) -> Growing {
+        Growing {
+            id: file.id,
+            extent: file.extent,
+            epoch: file.epoch,
+            bytes: file.bytes,
+        }
+    }
+}
+
 impl Unfinished {
     /// Returns true if this is the final path of the recording, in short names.
     pub(super) fn is_at(&self, path: &str) -> bool {

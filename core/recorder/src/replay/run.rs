@@ -8,8 +8,8 @@ use super::watch::WATCH;
 use crate::limits::Limits;
 use crate::recorder::{Config, Parts, Recorder};
 use crate::{
-    CardFiles, Change, ChangePath, Column, Consumer, Control, FileError, FlushState, Format, Kind,
-    Producer, PushError, ReadDesk, Ring, Schema, Session, StreamConfig, StreamSummary, Window,
+    CardFiles, Change, Column, Consumer, Control, FileError, FlushState, Format, Kind, Producer,
+    PushError, ReadDesk, Ring, Schema, Session, StreamConfig, StreamSummary, Window,
 };
 use cardiograph_sim_world::Random;
 use core::cell::RefCell;
@@ -680,7 +680,7 @@ impl Outside<'_> {
 
 /// Uploads a file of 700 B, reads it back, and removes it.
 async fn upload_and_remove(desk: &ReadDesk<'_>) -> Result<(), FileError> {
-    let path = ChangePath::try_from("/Uploaded by a test.txt").expect("the path is short");
+    let path = "/Uploaded by a test.txt";
     let begin = Change::BeginUpload { bytes: 700 };
     let upload = desk.change(begin, None).await?;
     let mut buffer = desk.write_buffer().await?;
@@ -693,12 +693,12 @@ async fn upload_and_remove(desk: &ReadDesk<'_>) -> Result<(), FileError> {
     desk.change(write, Some(buffer)).await?;
     let commit = Change::CommitUpload {
         upload,
-        path: path.clone(),
+        path,
         bytes: 700,
     };
     desk.change(commit, None).await?;
     let files = CardFiles::new(desk);
-    let file = files.open(&path).await?;
+    let file = files.open(path).await?;
     let bytes = files.read(&file, 0, 1000).await?;
     assert!(bytes.len() == 700 && bytes.iter().all(|byte| *byte == b'u'));
     drop(bytes);

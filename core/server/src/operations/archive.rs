@@ -5,6 +5,7 @@ use crate::head::Head;
 use crate::path::{Path, append, is_hidden, name};
 use crate::range::{Selection, Tag, select, tag_of};
 use crate::status::{Closed, Fault, Refused, Status};
+use crate::storage::EMPTY_NAME;
 use crate::tar::{BLOCK_BYTES, END_BLOCKS, Member};
 use crate::wire::{Length, Wire};
 use crate::{Day, Error, Instrument, Kind, Position, Server, Stat, Storage, Timer, Version};
@@ -35,6 +36,14 @@ const GROWING_MAX: usize = RESERVED_MAX;
 // The text of the refusal names the number.
 const _: () = assert!(GROWING_MAX == 8);
 
+/// Epoch and length of an unfinished file, without padding.
+#[derive(Clone, Copy)]
+#[repr(packed(4))]
+struct Growing {
+    epoch: u32,
+    bytes: u64,
+}
+
 /// An archive, and the result of the first pass over its files.
 struct Archive<'a> {
     source: Source<'a>,
@@ -44,7 +53,7 @@ struct Archive<'a> {
     hash: u64,
     /// Epochs and lengths of unfinished files: the second pass sends exactly these lengths, even if the files
     /// have grown.
-    growing: heapless::Vec<(u32, u64), GROWING_MAX>,
+    growing: heapless::Vec<Growing, GROWING_MAX>,
     /// Bytes of the archive to send.
     range: Range<u64>,
 }
@@ -73,7 +82,8 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         source: Source<'_>,
         path: &mut Path,
     ) -> Result<(), Fault> {
-        let mut archive = self.survey(source, path).await?;
+        let mut archive = Archive::new(source);
+        self.survey(&mut archive, path).await?;
         if start_archive(wire, head, &mut archive, path).await? {
             self.send_archive(wire, &archive, path).await?;
         }
@@ -81,18 +91,8 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
     }
 
     /// Determines length and members of an archive.
-    async fn survey<'s>(&self, source: Source<'s>, path: &mut Path) -> Result<Archive<'s>, Fault> {
-        let mut archive = Archive {
-            source,
-            title: Title::new(),
-            bytes: END_BLOCKS * BLOCK_BYTES as u64,
-            hash: HASH_START,
-            growing: heapless::Vec::new(),
-            range: 0..0,
-        };
-        if let Source::Day(day) = source {
-            write_day(&mut archive.title, day).map_err(|_| Closed)?;
-        }
+    async fn survey(&self, archive: &mut Archive<'_>, path: &mut Path) -> Result<(), Fault> {
+        let source = archive.source;
         let mut cursor = self.cursor(source, path).await?;
         let mut files = 0_u32;
         while let Some(stat) = self.next_file(source, &mut cursor, path).await? {
@@ -101,7 +101,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         }
         match (source, files) {
             (Source::Session(_) | Source::Day(_), 0) => Err(Error::NotFound.into()),
-            _ => Ok(archive),
+            _ => Ok(()),
         }
     }
 
@@ -164,8 +164,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         let zeros = (padded.end - padded.start) - (data.end - data.start);
         if !data.is_empty() {
             let file = self.storage.open(path).await?;
-            let now = self.storage.stat(&file);
-            if !is_same_file(stat, &now) {
+            if !is_same_file(stat, &self.storage.stat(&file)) {
                 return Err(Error::Changed.into());
             }
             self.send(wire, &file, data.start, data.end).await?;
@@ -198,7 +197,8 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         loop {
             match cursor {
                 Cursor::Folder(listing) => {
-                    let Some(entry) = self.storage.next(listing).await? else {
+                    let mut name = EMPTY_NAME;
+                    let Some(entry) = self.storage.next(listing, &mut name).await? else {
                         return Ok(None);
                     };
                     let Source::Folder(bytes) = source else {
@@ -272,11 +272,30 @@ async fn start_archive<C: Read + Write, T: Timer>(
 }
 
 impl Archive<'_> {
+    fn new(source: Source<'_>) -> Archive<'_> {
+        let mut title = Title::new();
+        if let Source::Day(day) = source {
+            // The longest date fits.
+            let _ = write_day(&mut title, day);
+        }
+        Archive {
+            source,
+            title,
+            bytes: END_BLOCKS * BLOCK_BYTES as u64,
+            hash: HASH_START,
+            growing: heapless::Vec::new(),
+            range: 0..0,
+        }
+    }
+
     /// Adds a file in the first pass.
     fn add(&mut self, path: &str, stat: &Stat) -> Result<(), Refused> {
         if let (true, Version::Appended { epoch }) = (stat.is_growing, stat.version) {
             self.growing
-                .push((epoch, stat.bytes))
+                .push(Growing {
+                    epoch,
+                    bytes: stat.bytes,
+                })
                 .map_err(|_| TOO_MANY_GROW)?;
         }
         self.bytes += archive_bytes(&self.member(path, stat));
@@ -287,8 +306,8 @@ impl Archive<'_> {
     /// Returns the length that a file had in the first pass.
     fn length_of(&self, stat: &Stat) -> u64 {
         let mut growing = self.growing.iter();
-        let known = growing.find(|(epoch, _)| stat.version == Version::Appended { epoch: *epoch });
-        known.map_or(stat.bytes, |(_, bytes)| *bytes)
+        let known = growing.find(|file| stat.version == Version::Appended { epoch: file.epoch });
+        known.map_or(stat.bytes, |file| file.bytes)
     }
 
     fn folder<'a>(&'a self, path: &'a str) -> &'a str {

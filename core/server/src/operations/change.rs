@@ -155,6 +155,17 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         let form = body.form(wire).await?;
         let given = form.text::<16>("key")?;
         let given = given.and_then(|key| u64::from_str_radix(&key, 16).ok());
+        let kind = self.check_key(path, given).await?;
+        self.remove_path(head, path, kind == Kind::Directory)
+            .await?;
+        match head.fields.origin {
+            Some(_) => see(wire, parent(path)).await,
+            None => done(wire, Status::NoContent).await,
+        }
+    }
+
+    /// Checks the key for removing a path; returns its kind.
+    async fn check_key(&self, path: &str, given: Option<u64>) -> Result<Kind, Fault> {
         let file = self.storage.open(path).await?;
         let stat = self.storage.stat(&file);
         if given != Some(self.key(path, &stat)) {
@@ -164,12 +175,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
             )
             .into());
         }
-        let is_recursive = stat.kind == Kind::Directory;
-        self.remove_path(head, path, is_recursive).await?;
-        match head.fields.origin {
-            Some(_) => see(wire, parent(path)).await,
-            None => done(wire, Status::NoContent).await,
-        }
+        Ok(stat.kind)
     }
 
     /// Returns the key for removing a path in its present state.

@@ -2,6 +2,7 @@
 
 use crate::path::{is_hidden, parent, unavailable};
 use crate::status::{Closed, Fault, Status};
+use crate::storage::EMPTY_NAME;
 use crate::text::{Html, Json, ShortDate, Url, pieces};
 use crate::wire::{Length, Wire};
 use crate::{Entry, Instrument, Kind, Server, Storage, Timer};
@@ -27,10 +28,11 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         path: &str,
     ) -> Result<(), Fault> {
         let mut listing = self.storage.list(path).await?;
+        let mut name = EMPTY_NAME;
         wire.start_json().await?;
         wire.bytes(b"[").await?;
         let mut separator = "";
-        while let Some(entry) = self.storage.next(&mut listing).await? {
+        while let Some(entry) = self.storage.next(&mut listing, &mut name).await? {
             if is_hidden(entry.name) {
                 continue;
             }
@@ -52,6 +54,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         path: &str,
     ) -> Result<(), Fault> {
         let mut listing = self.storage.list(path).await?;
+        let mut name = EMPTY_NAME;
         wire.closes |= wire.is_old();
         wire.start(Status::Ok).await?;
         wire.bytes(PAGE_FIELDS.as_bytes()).await?;
@@ -72,7 +75,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
             <a href=\"/status\">Status</a></p><table>",
         )
         .await?;
-        while let Some(entry) = self.storage.next(&mut listing).await? {
+        while let Some(entry) = self.storage.next(&mut listing, &mut name).await? {
             if is_hidden(entry.name) || wire.is_head() {
                 continue;
             }

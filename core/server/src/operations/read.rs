@@ -26,19 +26,9 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         path: &mut Path,
         reading: &Reading,
     ) -> Result<(), Fault> {
-        let mut file = self.storage.open(path).await?;
-        if self.storage.stat(&file).kind == Kind::Directory {
-            let folder_bytes = path.len();
-            append(path, INDEX)?;
-            file = match self.storage.open(path).await {
-                Ok(index) if self.storage.stat(&index).kind == Kind::File => index,
-                Ok(_) | Err(Error::NotFound) => {
-                    path.truncate(folder_bytes);
-                    return self.page(wire, path).await;
-                }
-                Err(error) => return Err(error.into()),
-            };
-        }
+        let Some(mut file) = self.open_file(path).await? else {
+            return self.page(wire, path).await;
+        };
         if let Some(slice) = &reading.slice {
             return self.slice(wire, &file, path, reading, slice).await;
         }
@@ -52,6 +42,24 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
             self.send(wire, &file, range.start, range.end).await?;
         }
         Ok(wire.finish().await?)
+    }
+
+    /// Opens a file, or the page of a folder, whose path it returns; `None` if the folder has none.
+    async fn open_file(&self, path: &mut Path) -> Result<Option<S::File>, Fault> {
+        let file = self.storage.open(path).await?;
+        if self.storage.stat(&file).kind == Kind::File {
+            return Ok(Some(file));
+        }
+        let folder_bytes = path.len();
+        append(path, INDEX)?;
+        match self.storage.open(path).await {
+            Ok(index) if self.storage.stat(&index).kind == Kind::File => Ok(Some(index)),
+            Ok(_) | Err(Error::NotFound) => {
+                path.truncate(folder_bytes);
+                Ok(None)
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Sends the head of a response with a file. Returns the range of bytes to send, or `None` if there are none.
@@ -82,45 +90,57 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         start: u64,
         end: u64,
     ) -> Result<(), Fault> {
-        let mut offset = start;
-        let mut piece = None;
+        let (mut offset, mut piece) = (start, None);
         loop {
-            offset += piece
-                .as_ref()
-                .map_or(0, |piece: &S::Bytes<'_>| piece.len() as u64);
-            if offset >= end {
-                break;
+            let left = usize::try_from(end.saturating_sub(offset)).unwrap_or(usize::MAX);
+            self.exchange(wire, &mut piece, file, offset, left).await?;
+            match &piece {
+                _ if left == 0 => return Ok(()),
+                Some(next) if next.is_empty() || next.len() > left => {
+                    return Err(Error::Changed.into());
+                }
+                Some(next) => offset += next.len() as u64,
+                None => self.storage.locate(file, offset).await?,
             }
-            let bytes_max = usize::try_from(end - offset).unwrap_or(usize::MAX);
-            let mut read = pin!(self.storage.read(file, offset, bytes_max));
-            let mut ahead = None;
-            if let Some(piece) = piece.take() {
-                let mut send = pin!(wire.lend(&piece));
-                poll_fn(|context| {
-                    if ahead.is_none()
-                        && let Poll::Ready(read) = read.as_mut().poll(context)
-                    {
-                        ahead = Some(read);
-                    }
-                    send.as_mut().poll(context)
-                })
-                .await?;
-                // The piece goes back to the storage here, so that a storage that has no other buffer can read
-                // the next one.
-            }
-            let next = match ahead {
-                Some(next) => next?,
-                None => read.await?,
-            };
-            if next.is_empty() || next.len() > bytes_max {
-                return Err(Error::Changed.into());
-            }
-            piece = Some(next);
         }
-        match piece {
-            Some(piece) => Ok(wire.lend(&piece).await?),
-            None => Ok(()),
+    }
+
+    /// Sends a piece of a file while it reads the next one, which replaces it; that is `None` if its place has to be
+    /// looked up.
+    async fn exchange<'s, C: Read + Write>(
+        &'s self,
+        wire: &mut Wire<'_, C, T>,
+        piece: &mut Option<S::Bytes<'s>>,
+        file: &S::File,
+        offset: u64,
+        bytes_max: usize,
+    ) -> Result<(), Fault> {
+        let mut read = pin!(async {
+            match bytes_max {
+                0 => Ok(None),
+                _ => self.storage.read_located(file, offset, bytes_max).await,
+            }
+        });
+        let mut next = None;
+        if let Some(piece) = &*piece {
+            let mut send = pin!(wire.lend(piece));
+            poll_fn(|context| {
+                if next.is_none()
+                    && let Poll::Ready(read) = read.as_mut().poll(context)
+                {
+                    next = Some(read);
+                }
+                send.as_mut().poll(context)
+            })
+            .await?;
         }
+        // The piece goes back to the storage here, so that a storage that has no other buffer can read the next one.
+        *piece = None;
+        *piece = match next {
+            Some(next) => next?,
+            None => read.await?,
+        };
+        Ok(())
     }
 
     /// Sends a file, and everything that is appended to it until the recorder closes it.

@@ -77,7 +77,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         upload: S::Upload,
     ) -> Result<bool, Fault> {
         match self.turn(head, path, Target::Any).await {
-            Ok(_turn) => Ok(self.storage.commit(upload).await?),
+            Ok(_turn) => Ok(self.storage.commit(upload, path).await?),
             Err(fault) => {
                 self.storage.discard(upload).await;
                 Err(fault)

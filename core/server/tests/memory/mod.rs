@@ -206,7 +206,6 @@ pub struct File {
 
 pub struct Listing {
     names: VecDeque<(String, Stat)>,
-    name: String,
 }
 
 pub struct Upload {
@@ -302,20 +301,17 @@ impl Storage for Memory {
         });
         Ok(Listing {
             names: names.collect(),
-            name: String::new(),
         })
     }
 
-    async fn next<'l>(&self, listing: &'l mut Listing) -> Result<Option<Entry<'l>>, Error> {
+    async fn next<'n>(
+        &self,
+        listing: &mut Listing,
+        name: &'n mut NameBuffer,
+    ) -> Result<Option<Entry<'n>>, Error> {
         self.check()?;
-        let Some((name, stat)) = listing.names.pop_front() else {
-            return Ok(None);
-        };
-        listing.name = name;
-        Ok(Some(Entry {
-            name: &listing.name,
-            stat,
-        }))
+        let next = listing.names.pop_front();
+        Ok(next.and_then(|(text, stat)| Entry::new(name, &text, stat)))
     }
 
     async fn create(&self, path: &str, bytes: Option<u64>) -> Result<Upload, Error> {
@@ -345,7 +341,7 @@ impl Storage for Memory {
         }
     }
 
-    async fn commit(&self, upload: Upload) -> Result<bool, Error> {
+    async fn commit(&self, upload: Upload, _: &str) -> Result<bool, Error> {
         self.uploads.set(self.uploads.get() - 1);
         self.check()?;
         for _ in 0..self.commit_polls.get() {

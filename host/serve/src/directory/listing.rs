@@ -3,7 +3,7 @@
 use super::file::{epoch_at, stat_of, stat_of_growing};
 use crate::beneath::{Root, error_of, is_hidden, stem_of_part};
 use cardiograph_record::LiveFiles;
-use cardiograph_server::{Entry, Error, Stat};
+use cardiograph_server::{Entry, Error, NameBuffer, Stat};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, statat};
 use std::os::fd::OwnedFd;
 
@@ -14,7 +14,6 @@ pub struct Listing {
     live: LiveFiles,
     /// Path of the directory, without slashes at either end.
     path: String,
-    name: String,
 }
 
 impl Listing {
@@ -29,12 +28,11 @@ impl Listing {
             directory,
             live: live.clone(),
             path: path.trim_matches('/').to_string(),
-            name: String::new(),
         })
     }
 
     /// Returns the next entry.
-    pub fn next(&mut self) -> Result<Option<Entry<'_>>, Error> {
+    pub fn next<'n>(&mut self, buffer: &'n mut NameBuffer) -> Result<Option<Entry<'n>>, Error> {
         for entry in self.entries.by_ref() {
             let entry = entry.map_err(error_of)?;
             // A name that is not UTF-8 cannot be requested.
@@ -49,10 +47,7 @@ impl Listing {
             let Some((name, stat)) = found else {
                 continue;
             };
-            self.name.clear();
-            self.name.push_str(name);
-            let name = &self.name;
-            return Ok(Some(Entry { name, stat }));
+            return Ok(Entry::new(buffer, name, stat));
         }
         Ok(None)
     }

@@ -16,7 +16,7 @@ mod upload;
 
 use crate::beneath::{Root, error_of};
 use cardiograph_record::LiveFiles;
-use cardiograph_server::{Entry, Error, Position, Recording, Space, Stat, Storage};
+use cardiograph_server::{Entry, Error, NameBuffer, Position, Recording, Space, Stat, Storage};
 use file::{OpenFile, Piece, Pool};
 use listing::Listing;
 use recordings::Index;
@@ -83,9 +83,13 @@ impl Storage for DirectoryStorage {
         Listing::open(&self.root, &self.live, directory)
     }
 
-    async fn next<'l>(&self, listing: &'l mut Listing) -> Result<Option<Entry<'l>>, Error> {
+    async fn next<'n>(
+        &self,
+        listing: &mut Listing,
+        name: &'n mut NameBuffer,
+    ) -> Result<Option<Entry<'n>>, Error> {
         yield_now().await;
-        listing.next()
+        listing.next(name)
     }
 
     async fn create(&self, path: &str, bytes: Option<u64>) -> Result<Upload, Error> {
@@ -97,8 +101,8 @@ impl Storage for DirectoryStorage {
         upload.append(bytes).await
     }
 
-    async fn commit(&self, upload: Upload) -> Result<bool, Error> {
-        self.check_not_recorded(upload.path())?;
+    async fn commit(&self, upload: Upload, path: &str) -> Result<bool, Error> {
+        self.check_not_recorded(path)?;
         upload.commit().await
     }
 

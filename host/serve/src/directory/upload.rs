@@ -68,11 +68,6 @@ impl Upload {
         Ok(upload)
     }
 
-    /// Returns the final path.
-    pub fn path(&self) -> &str {
-        &self.path
-    }
-
     /// Appends bytes.
     pub async fn append(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.buffer.extend_from_slice(bytes);
