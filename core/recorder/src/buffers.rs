@@ -121,3 +121,79 @@ impl<'a> Buffers<'a> {
         self.free[number] = Some(buffer);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn number(buffer: Option<Buffer>) -> Option<u8> {
+        buffer.map(|buffer| buffer.number)
+    }
+
+    /// Returns two free buffers of 8 blocks: the first holds blocks 100 to 107, the second 200 to 203.
+    fn holding<'a>(blocks: &'a mut [Block; 16]) -> Buffers<'a> {
+        let mut buffers = Buffers::new(blocks, 2);
+        let (second, first) = (buffers.take().unwrap(), buffers.take().unwrap());
+        buffers.hold(&first, 100, 8);
+        buffers.hold(&second, 200, 4);
+        buffers.give_back(first);
+        buffers.give_back(second);
+        buffers
+    }
+
+    #[test]
+    fn a_free_buffer_lends_the_blocks_that_it_holds() {
+        let mut blocks = [[0; 512]; 16];
+        let mut buffers = holding(&mut blocks);
+        for outside in [99, 108, 199, 204] {
+            assert!(buffers.take_holding(outside).is_none(), "block {outside}");
+        }
+        let (buffer, at, rest) = buffers.take_holding(107).unwrap();
+        assert_eq!((buffer.number, at, rest), (0, 7, 1));
+        assert!(buffers.take_holding(100).is_none(), "the buffer is in use");
+        buffers.give_back(buffer);
+        let (buffer, at, rest) = buffers.take_holding(201).unwrap();
+        assert_eq!((buffer.number, at, rest), (1, 1, 3));
+    }
+
+    #[test]
+    fn written_blocks_are_forgotten() {
+        for (start, count, is_held) in [
+            (92, 8, true),
+            (92, 9, false),
+            (107, 1, false),
+            (108, 8, true),
+            (0, 1000, false),
+        ] {
+            let mut blocks = [[0; 512]; 16];
+            let mut buffers = holding(&mut blocks);
+            buffers.forget(start, count);
+            let found = buffers.take_holding(100).is_some();
+            assert_eq!(found, is_held, "{count} blocks from {start}");
+        }
+        let mut blocks = [[0; 512]; 16];
+        let mut buffers = holding(&mut blocks);
+        let (buffer, ..) = buffers.take_holding(100).unwrap();
+        buffers.forget(104, 1);
+        buffers.give_back(buffer);
+        assert!(buffers.take_holding(100).is_none(), "written while in use");
+        buffers.forget_all();
+        assert!(buffers.take_holding(200).is_none());
+    }
+
+    #[test]
+    fn a_buffer_that_holds_nothing_is_used_first() {
+        let mut blocks = [[0; 512]; 16];
+        let mut buffers = holding(&mut blocks);
+        // The second was given back last.
+        assert_eq!(number(buffers.take()), Some(0));
+        let mut blocks = [[0; 512]; 16];
+        let mut buffers = holding(&mut blocks);
+        buffers.forget(200, 1);
+        let taken = buffers.take().unwrap();
+        assert_eq!(taken.number, 1);
+        buffers.give_back(taken);
+        assert_eq!(number(buffers.take()), Some(1), "it holds nothing");
+        assert_eq!((buffers.count(), buffers.free()), (2, 1));
+    }
+}

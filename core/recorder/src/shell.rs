@@ -332,7 +332,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         Ok(())
     }
 
-    /// Tells readers that blocks of the card change.
+    /// Tells readers that a step writes these blocks. Streams write only blocks that no directory uses.
     pub(crate) fn note_write_to(&self, start: u32, count: u32) {
         if let Some(reads) = self.reads {
             reads.note_write(start, count);
@@ -374,7 +374,6 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             let begun = self.medium.begin(start, hint).await;
             begun.map_err(|error| error.cause)?;
         }
-        self.note_write_to(start, 1);
         let begun_us = self.now_us();
         let block = self.streams[at].encoder.block(&position);
         let pushed = self.medium.push(block).await;

@@ -2,7 +2,7 @@
 //! afterwards.
 
 use cardiograph_recorder::{
-    CardFile, CardFiles, Config, Event, FileError, Format, LISTED_NAME_BYTES_MAX, ReadDesk,
+    CardFile, CardFiles, Change, Config, Event, FileError, Format, LISTED_NAME_BYTES_MAX, ReadDesk,
     StreamConfig, Window,
 };
 use cardiograph_sim_card::{Card, Profile, Seed};
@@ -183,6 +183,62 @@ fn files_are_served_beside_a_recording() {
         assert_eq!(shown.count(), 0);
         assert!(run.seen.keys().all(|path| !path.contains("CARDIOGR")));
     }
+}
+
+/// Makes, finds, lists and removes a directory, repeatedly.
+async fn change_and_look(desk: &ReadDesk<'_>, rounds: &RefCell<u32>) -> Result<(), FileError> {
+    let files = CardFiles::new(desk);
+    loop {
+        let path = format!("/New {}", rounds.borrow());
+        let is_missing = async || match files.open(&path).await {
+            Err(FileError::NotFound) => Ok(true),
+            found => found.map(|_| false),
+        };
+        assert!(is_missing().await?, "{path}");
+        desk.change(Change::MakeDirectory { path: &path }, None)
+            .await?;
+        assert!(files.open(&path).await?.is_directory());
+        let inner = format!("{path}/inside");
+        desk.change(Change::MakeDirectory { path: &inner }, None)
+            .await?;
+        assert!(files.open(&inner).await?.is_directory());
+        let mut listing = files.list("/").await?;
+        let mut name = [0; LISTED_NAME_BYTES_MAX];
+        let mut is_listed = false;
+        while let Some(entry) = files.next(&mut listing, &mut name).await? {
+            is_listed |= path.ends_with(entry.name);
+        }
+        assert!(is_listed, "{path}");
+        for path in [&inner, &path] {
+            desk.change(Change::Remove { path }, None).await?;
+        }
+        assert!(is_missing().await?, "{path} is removed");
+        rounds.replace_with(|rounds| *rounds + 1);
+    }
+}
+
+/// Buffers of the desk keep blocks of directories, but not longer than these are on the card.
+#[test]
+fn lookups_see_changes_at_once() {
+    let (card, _, _) = card_with_files(Seed::new(1));
+    let mut device = Device::new(card, 1, 25_000_000, Seed::new(1));
+    let rounds = Rc::new(RefCell::new(0));
+    let counted = rounds.clone();
+    let logged = device.log(
+        [lines(Window::default())],
+        |_, _| (),
+        |_, desk, world| {
+            Some(Box::pin(async move {
+                loop {
+                    let error = change_and_look(desk, &counted).await;
+                    assert!(matches!(error, Err(FileError::Read(_))), "{error:?}");
+                    world.sleep_ns(1_000_000).await;
+                }
+            }))
+        },
+    );
+    assert!(matches!(logged.outcome, Outcome::Done(_)));
+    assert!(rounds.take() > 50);
 }
 
 /// After the recorder ends, every recording is finished and served whole.
