@@ -50,6 +50,8 @@ struct Inner<'a> {
     mounted: u32,
     /// File system of the mounted card.
     system: Option<FileSystem>,
+    /// Number of free blocks, if it is known.
+    free_blocks: Option<u32>,
     /// Recordings in progress.
     unfinished: Table,
     /// Wakers of tasks that wait for a free request slot.
@@ -193,6 +195,7 @@ impl<'a> ReadDesk<'a> {
                 generation: 0,
                 mounted: 0,
                 system: None,
+                free_blocks: None,
                 unfinished: [None; RESERVED_MAX],
                 queue: WakerQueue::new(),
                 recorder: None,
@@ -311,6 +314,20 @@ impl<'a> ReadDesk<'a> {
     /// Returns the file system of the mounted card.
     pub(crate) fn file_system(&self) -> Option<FileSystem> {
         self.inner.borrow().system
+    }
+
+    /// Returns the size of the mounted file system and its free space, if that is known, both in bytes. Space that
+    /// is prepared for recordings is not free.
+    pub fn space_bytes(&self) -> Option<(u64, Option<u64>)> {
+        let inner = self.inner.borrow();
+        let bytes = |blocks: u32| u64::from(blocks) * BLOCK_BYTES as u64;
+        let total = bytes(inner.system?.0.data_blocks());
+        Some((total, inner.free_blocks.map(bytes)))
+    }
+
+    /// Publishes the number of free blocks.
+    pub(crate) fn set_free_blocks(&self, blocks: Option<u32>) {
+        self.inner.borrow_mut().free_blocks = blocks;
     }
 
     /// Returns the first recording in progress that satisfies a condition.

@@ -275,6 +275,9 @@ where
                     _ => Outcome::JobDone,
                 };
                 self.shell.take_done(done);
+                if let Some(reads) = self.shell.reads {
+                    reads.set_free_blocks(self.volume.free_blocks());
+                }
                 if self.shell.state.job == Some(Job::Mount) {
                     let volume = &self.volume;
                     let next = |prefix, extension| volume.next_number(prefix, extension);

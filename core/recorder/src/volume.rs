@@ -268,6 +268,10 @@ pub trait Volume<B: Blocks> {
     fn file_system(&self) -> Option<FileSystem> {
         None
     }
+    /// Returns the number of free blocks, if it is known without reading the card.
+    fn free_blocks(&self) -> Option<u32> {
+        None
+    }
     /// Returns the unfinished file in this slot; slots are below [`RESERVED_MAX`].
     fn reserved(&self, slot: u8) -> Option<Reserved>;
     /// Returns the number of the next recording with this prefix: one more than the highest that

@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::storage::{
     Day, EMPTY_NAME, Entry, Kind, NameBuffer, Position, Recording, RecordingPath, SessionName,
-    Stat, Storage, Version,
+    Space, Stat, Storage, Version,
 };
 use cardiograph_card::BLOCK_BYTES;
 use cardiograph_recorder::{
@@ -308,6 +308,14 @@ impl<'d, 'a> Storage for CardStorage<'d, 'a> {
     async fn make_directory(&self, path: &str) -> Result<(), Error> {
         check_length(path)?;
         self.change(Change::MakeDirectory { path }).await
+    }
+
+    fn space(&self) -> Option<Space> {
+        let (total_bytes, free_bytes) = self.desk.space_bytes()?;
+        Some(Space {
+            total_bytes,
+            free_bytes,
+        })
     }
 
     async fn record(&self, position: &mut Position) -> Result<Option<Recording>, Error> {

@@ -283,6 +283,6 @@ pub struct Day {
 pub struct Space {
     /// Total bytes.
     pub total_bytes: u64,
-    /// Free bytes.
-    pub free_bytes: u64,
+    /// Free bytes, if they are known.
+    pub free_bytes: Option<u64>,
 }

@@ -413,6 +413,11 @@ impl<B: Blocks> Volume<B> for FatVolume {
         self.file_system_here()
     }
 
+    fn free_blocks(&self) -> Option<u32> {
+        let free = self.record.free?;
+        Some(free.saturating_mul(self.layout.cluster_blocks))
+    }
+
     fn next_number(&self, prefix: [u8; 3], _: [u8; 3]) -> u32 {
         self.series(prefix).map_or(1, |series| series.next)
     }

@@ -22,6 +22,12 @@ impl Layout {
         self.has(cluster, 1)
     }
 
+    /// Returns the number of blocks of all clusters.
+    pub(crate) fn data_blocks(&self) -> u32 {
+        let clusters = self.clusters_end.saturating_sub(FIRST_DATA_CLUSTER);
+        clusters.saturating_mul(self.cluster_blocks)
+    }
+
     pub(crate) fn first_block(&self, cluster: u32) -> u32 {
         self.block_of(cluster)
     }

@@ -1,11 +1,15 @@
 //! Results of each operation.
 
 use super::*;
-use cardiograph_recorder::{FatError, FileRecord, Refusal, Request, UPLOADS_MAX};
+use cardiograph_recorder::{FatError, FileRecord, Refusal, Request, UPLOADS_MAX, Volume};
 
 fn judge(rig: &Rig, image: &Image) -> Listing {
     fsck(&rig.disk, image.start).unwrap_or_else(|text| panic!("{text}"));
-    check(&rig.disk, image.start).unwrap_or_else(|text| panic!("{text}"))
+    let listing = check(&rig.disk, image.start).unwrap_or_else(|text| panic!("{text}"));
+    if let Some(free_blocks) = Volume::<Disk>::free_blocks(&rig.volume) {
+        assert_eq!(free_blocks, listing.free_clusters * listing.cluster_blocks);
+    }
+    listing
 }
 
 fn rigs(test: impl Fn(&mut Rig, &Image)) {
@@ -14,6 +18,9 @@ fn rigs(test: impl Fn(&mut Rig, &Image)) {
         let mut rig = Rig::mounted(image.disk.clone());
         test(&mut rig, &image);
         judge(&rig, &image);
+        // FAT16 has no count of free clusters.
+        let is_counted = Volume::<Disk>::free_blocks(&rig.volume).is_some();
+        assert_eq!(is_counted, spec.fat_bits == 32);
     }
 }
 

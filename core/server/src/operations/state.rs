@@ -21,9 +21,12 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         match self.storage.space() {
             None => wire.bytes(b"null").await?,
             Some(space) => {
-                let (total, free) = (space.total_bytes, space.free_bytes);
-                wire.text(format_args!("{{\"size\":{total},\"free\":{free}}}"))
+                wire.text(format_args!("{{\"size\":{},\"free\":", space.total_bytes))
                     .await?;
+                match space.free_bytes {
+                    None => wire.bytes(b"null}").await?,
+                    Some(free) => wire.text(format_args!("{free}}}")).await?,
+                }
             }
         }
         wire.bytes(b",\n\"recorder\":").await?;
@@ -109,20 +112,15 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
             ),
         ];
         let storage = self.storage.space().map(|space| {
-            [
-                Figure::gauge(
-                    "storage",
-                    "size_bytes",
-                    "Size of the storage.",
-                    space.total_bytes,
-                ),
-                Figure::gauge(
-                    "storage",
-                    "free_bytes",
-                    "Free space of the storage.",
-                    space.free_bytes,
-                ),
-            ]
+            let size = Figure::gauge(
+                "storage",
+                "size_bytes",
+                "Size of the storage.",
+                space.total_bytes,
+            );
+            let free =
+                |bytes| Figure::gauge("storage", "free_bytes", "Free space of the storage.", bytes);
+            [Some(size), space.free_bytes.map(free)]
         });
         let recorder = self
             .instrument
@@ -130,7 +128,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
             .map(|status| recorder_figures(&status));
         let mut all = server
             .into_iter()
-            .chain(storage.into_iter().flatten())
+            .chain(storage.into_iter().flatten().flatten())
             .chain(recorder.into_iter().flatten());
         all.nth(index)
     }

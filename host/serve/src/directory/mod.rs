@@ -135,7 +135,7 @@ impl Storage for DirectoryStorage {
         let bytes = |blocks: u64| blocks.saturating_mul(space.f_frsize);
         Some(Space {
             total_bytes: bytes(space.f_blocks),
-            free_bytes: bytes(space.f_bavail),
+            free_bytes: Some(bytes(space.f_bavail)),
         })
     }
 }
