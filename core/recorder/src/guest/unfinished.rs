@@ -30,7 +30,7 @@ pub struct Unfinished {
     pub lost: u64,
 }
 
-/// What an open file remembers of a recording in progress.
+/// A recording in progress, as an open file remembers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Growing {
     /// Its number and final name.
