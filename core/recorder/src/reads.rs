@@ -182,9 +182,9 @@ impl<'a> ReadDesk<'a> {
         ReadDesk::with_buffers(blocks, 1)
     }
 
-    /// Creates a desk that splits its memory into up to [`READ_BUFFERS_MAX`] buffers of equal size. With two or
-    /// more, a reader keeps a buffer while the next read is under way; one buffer is reserved for reads of
-    /// [`ReadClass::Short`].
+    /// Creates a desk that splits its memory into up to [`READ_BUFFERS_MAX`](crate::READ_BUFFERS_MAX) buffers of equal
+    /// size. With two or more, a reader keeps a buffer while the next read is under way; one buffer is reserved for
+    /// reads of [`ReadClass::Short`].
     pub fn with_buffers(blocks: &'a mut [Block], buffers: usize) -> Self {
         ReadDesk {
             inner: RefCell::new(Inner {

@@ -1,5 +1,6 @@
-//! `cardiograph bench`: measures a simulated card or a directory.
+//! `cardiograph bench`: measures a simulated card, a directory, or the card of a board.
 
+use crate::board;
 use crate::conditions::{self, Condition};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -25,10 +26,11 @@ Examples:
   cardiograph bench /media/card --html card.html             a real card mounted at /media/card
   cardiograph bench /media/card --io direct --for 5min --trace card.parquet
   cardiograph bench . --workload my-logger.toml --repeat 3 --json -
+  cardiograph bench board:/dev/ttyACM0                       an Arduino board with a sketch of docs/boards/arduino.md
 
 Custom workloads are TOML files; docs/workloads.md lists their keys.")]
 pub struct Args {
-    /// A simulated card as sim:CARD@BOARD (names or TOML files), or a directory on a real storage device
+    /// A simulated card as sim:CARD@BOARD (names or TOML files), a directory on a real storage device, or a board's serial port as board:PORT
     #[arg(default_value = DEFAULT_TARGET)]
     pub target: String,
 
@@ -43,6 +45,10 @@ pub struct Args {
     /// Stop after this time [default: 60s for a directory, no limit for a simulated card]
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     pub stop_after: Option<Duration>,
+
+    /// Speed of a board's serial port, in baud [default: 115200]
+    #[arg(long, value_name = "BAUD", value_parser = clap::value_parser!(u32).range(300..=4_000_000))]
+    pub baud: Option<u32>,
 
     /// Seed of the simulated card; with --repeat, of the first run [default: 1]
     #[arg(long, value_name = "SEED")]
@@ -78,6 +84,7 @@ pub fn without_arguments() -> Result<(), Failure> {
         workload: cardiograph_workload::DEFAULT.to_string(),
         io: None,
         stop_after: None,
+        baud: None,
         seed: None,
         repeat: 1,
         fail_if: Vec::new(),
@@ -92,6 +99,9 @@ pub fn without_arguments() -> Result<(), Failure> {
 pub fn run(args: &Args) -> Result<(), Failure> {
     args.reporting.shared.apply([&args.workload]);
     let outputs = Outputs::prepare(&args.reporting, "bench", args.repeat as usize)?;
+    if let Some(port) = board::port_of(&args.target) {
+        return run_on_board(port, args, &outputs);
+    }
     let Bench {
         workload,
         io,
@@ -125,6 +135,20 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     conditions::check(&args.fail_if, &reports, done)
 }
 
+/// Reports what a board measures.
+fn run_on_board(port: &str, args: &Args, outputs: &Outputs) -> Result<(), Failure> {
+    let interrupt = Interrupt::catch()?;
+    let (trace, warnings) = board::measure(port, args, &interrupt)?;
+    let mut reports = Vec::new();
+    if !trace.is_empty() {
+        let mut report = figures_of(Loaded::Trace(trace), outputs.threshold_ns());
+        report.warnings = warnings;
+        reports.push(report);
+    }
+    let done = finish(outputs, &reports, None, &interrupt);
+    conditions::check(&args.fail_if, &reports, done)
+}
+
 /// A target and a workload that have been checked.
 pub struct Bench {
     workload: OwnedWorkload,
@@ -141,6 +165,11 @@ impl Bench {
             false => IoArg::Dsync,
         };
         let is_simulated = target::simulated_set_up(&args.target)?.is_some();
+        if args.baud.is_some() {
+            return Err(Failure::new(
+                "--baud applies to boards only; remove it, or measure a board as board:PORT",
+            ));
+        }
         if args.io.is_some() && is_simulated {
             return Err(Failure::new(
                 "--io applies to directories only; remove it, or measure a directory",

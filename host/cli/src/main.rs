@@ -19,6 +19,7 @@
 mod analyze;
 mod args;
 mod bench;
+mod board;
 mod cards;
 mod compare;
 mod conditions;

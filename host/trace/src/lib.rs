@@ -21,8 +21,8 @@ pub use energy::{EnergyCounter, EnergyTrace, PowerStep};
 pub use histogram::Histogram;
 pub use publish::{Existing, NewFile, WriteError};
 pub use read::{
-    Aggregate, AggregateRow, Loaded, ReadError, ReadOptions, Recording, Scope, TimeUnit, read,
-    read_from, read_scope, read_scope_from, read_with_progress,
+    Aggregate, AggregateRow, BoardLine, Loaded, ReadError, ReadOptions, Recording, Scope, TimeUnit,
+    board_line, read, read_from, read_scope, read_scope_from, read_with_progress,
 };
 pub use run::Run;
 pub use shell::quoted;

@@ -102,7 +102,7 @@ fn a_whole_trace_is_read() {
 #[test]
 fn noise_times_and_restarts_are_passed_over() {
     let lines = lines(&writes());
-    let mut text = b"ets Jun  8 2016 00:22:57\r\n\xff\x00\xfe rst:0x1\r\n".to_vec();
+    let mut text = b"ets Jun  8 2016 00:22:57\r\n\xff\x00\xfe rst:0x1\r\n\x00".to_vec();
     // Opening the port restarts the board.
     text.extend(lines[..3].concat().bytes());
     for line in &lines {

@@ -221,7 +221,7 @@ async fn change_and_look(desk: &ReadDesk<'_>, rounds: &RefCell<u32>) -> Result<(
 #[test]
 fn lookups_see_changes_at_once() {
     let (card, _, _) = card_with_files(Seed::new(1));
-    let mut device = Device::new(card, 1, 25_000_000, Seed::new(1));
+    let device = Device::new(card, 1, 25_000_000, Seed::new(1));
     let rounds = Rc::new(RefCell::new(0));
     let counted = rounds.clone();
     let logged = device.log(

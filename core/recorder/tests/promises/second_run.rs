@@ -32,9 +32,8 @@ fn a_second_run_uses_the_card_that_replaced_a_full_one() {
 
 #[test]
 fn a_second_run_follows_a_failure_during_the_start() {
-    let mut failed_starts = 0;
     // Every seventh operation: all of them take 20 s.
-    for operation in (0..2_000).step_by(7) {
+    for (failed_starts, operation) in (0..2_000).step_by(7).enumerate() {
         let control = Control::new();
         let mut case = case(&control, 256 << 10, 20_000);
         case.is_early = true;
@@ -47,7 +46,6 @@ fn a_second_run_follows_a_failure_during_the_start() {
             assert!(failed_starts > 100, "{failed_starts} starts failed");
             return;
         }
-        failed_starts += 1;
     }
     panic!("no failure came after the start");
 }

@@ -38,7 +38,7 @@ const _: () = assert!(GROWING_MAX == 8);
 
 /// Epoch and length of an unfinished file, without padding.
 #[derive(Clone, Copy)]
-#[repr(packed(4))]
+#[repr(C, packed(4))]
 struct Growing {
     epoch: u32,
     bytes: u64,

@@ -87,6 +87,7 @@ fn side(name: &str, args: &Args) -> Result<Side, Failure> {
     let bench_args = bench::Args {
         target: name.to_string(),
         workload: args.workload.clone(),
+        baud: None,
         io: args.io.filter(|_| !is_simulated),
         stop_after: args.stop_after,
         seed: None,

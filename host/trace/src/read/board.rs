@@ -40,6 +40,7 @@ pub(super) fn read<R: Read>(
     about: About,
     options: &ReadOptions,
 ) -> Result<Trace, Fault> {
+    lines.accept_nul();
     let mut run = Run::new(about, options.block_bytes);
     let damaged = Cell::new(0);
     let is_other = |line: &[u8]| {
@@ -85,6 +86,26 @@ fn body(line: &[u8]) -> Option<&str> {
     let is_right = u16::from_str_radix(checksum, 16) == Ok(crc16(protected));
     let body = str::from_utf8(&protected[MARK.len()..]).ok()?;
     is_right.then_some(body)
+}
+
+/// Kind of an undamaged line of a board's trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BoardLine {
+    /// A run begins.
+    Begin,
+    /// This many writes.
+    Writes(u64),
+    /// The run ended, or was stopped.
+    End,
+}
+
+/// Recognises a line of a board's trace; `None` for any other or damaged line.
+pub fn board_line(line: &[u8]) -> Option<BoardLine> {
+    Some(match Message::parse(body(line)?)? {
+        Message::Begin(_) => BoardLine::Begin,
+        Message::Writes(writes) => BoardLine::Writes(writes.spans_us()?.len() as u64),
+        Message::End { .. } => BoardLine::End,
+    })
 }
 
 /// CRC-16/XMODEM.

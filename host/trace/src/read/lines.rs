@@ -27,6 +27,8 @@ pub(super) struct Lines<R> {
     bytes_taken: u64,
     /// True once a row without a line end was returned.
     ends_open: bool,
+    /// True if lines may contain NUL bytes.
+    accepts_nul: bool,
 }
 
 /// One line and its position in the file.
@@ -85,6 +87,7 @@ impl<R: Read> Lines<R> {
             lines_taken: 0,
             bytes_taken: 0,
             ends_open: false,
+            accepts_nul: false,
         };
         lines.fill()?;
         let head = lines.in_memory();
@@ -97,6 +100,11 @@ impl<R: Read> Lines<R> {
             lines.bytes_taken += BOM.len() as u64;
         }
         Ok(lines)
+    }
+
+    /// Accepts NUL bytes, which a serial port receives when it is opened.
+    pub(super) fn accept_nul(&mut self) {
+        self.accepts_nul = true;
     }
 
     /// Text that has been read but not yet taken: up to the end of the file, or a full block.
@@ -133,7 +141,9 @@ impl<R: Read> Lines<R> {
             if text.trim_ascii().is_empty() || is_skipped(text) {
                 continue;
             }
-            if let Some(at) = text.iter().position(|byte| *byte == 0) {
+            if !self.accepts_nul
+                && let Some(at) = text.iter().position(|byte| *byte == 0)
+            {
                 let bytes_before = offset_bytes + at as u64;
                 return Err(Problem::Nul { bytes_before }.at_line(self.lines_taken));
             }

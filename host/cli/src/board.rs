@@ -1,0 +1,233 @@
+//! `cardiograph bench board:PORT`: receives the trace that a board prints over its serial port.
+
+use crate::bench::Args;
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::progress::Progress;
+use cardiograph_trace::{BoardLine, Loaded, ReadOptions, Trace, board_line, read_from};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use rustix::termios::{ControlModes, OptionalActions, SpecialCodeIndex};
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::time::{Duration, Instant};
+
+/// Begins the name of a board's serial port.
+const PREFIX: &str = "board:";
+/// Speed of the port unless the command line states another one, in baud. It is that of the Arduino library's examples.
+const BAUD: u32 = 115_200;
+/// Time without a line of the trace after which the board counts as silent. A line covers 64 writes, any of which may
+/// stall.
+const SILENCE: Duration = Duration::from_secs(60);
+/// Maximum time that a read waits, in units of 0.1 s: signals are noticed within this time.
+const WAIT_DS: u8 = 1;
+/// Maximum length of a received text, in bytes: about 10 million writes.
+const TEXT_BYTES_MAX: usize = 256 << 20;
+
+/// Returns the serial port that a target names, such as `/dev/ttyACM0` in `board:/dev/ttyACM0`.
+pub fn port_of(target: &str) -> Option<&str> {
+    target.strip_prefix(PREFIX)
+}
+
+/// Receives a trace, up to its last line, a signal or the end of the time. Returns it with warnings.
+pub fn measure(
+    port: &str,
+    args: &Args,
+    interrupt: &Interrupt,
+) -> Result<(Trace, Vec<String>), Failure> {
+    refuse_options(args)?;
+    let file = open(port, args.baud.unwrap_or(BAUD)).map_err(|why| failure(port, &why))?;
+    let mut received = Received::new();
+    let limit = args.stop_after.map(|time| Instant::now() + time);
+    let end = receive(file, &mut received, limit, interrupt);
+    received.progress.clear();
+    let end = end.map_err(|why| failure(port, &why))?;
+    if received.writes == 0 && end == End::Signal {
+        return Err(Failure::AlreadyPrinted(interrupt.exit_code().unwrap_or(1)));
+    }
+    let loaded = read_from(port, received.text.as_slice(), &ReadOptions::default());
+    let Loaded::Trace(mut trace) = loaded.map_err(Failure::new)? else {
+        return Err(failure(port, NO_TRACE));
+    };
+    trace.about.target = args.target.clone();
+    let warning = match end {
+        End::Complete => None,
+        End::Signal => Some("interrupted before the end of the board's test"),
+        End::Time => Some("stopped before the end of the board's test; allow more time with --for"),
+    };
+    Ok((trace, warning.into_iter().map(String::from).collect()))
+}
+
+const NO_TRACE: &str =
+    "the board printed no trace; upload one of the examples of arduino/Cardiograph (docs/boards/)";
+
+fn refuse_options(args: &Args) -> Result<(), Failure> {
+    let refused = [
+        (args.io.is_some(), "--io applies to directories only"),
+        (
+            args.seed.is_some(),
+            "--seed applies to simulated cards only",
+        ),
+        (args.repeat > 1, "--repeat does not apply to boards"),
+        (
+            args.workload != cardiograph_workload::DEFAULT,
+            "--workload does not apply to boards, whose sketch determines what they write",
+        ),
+    ];
+    match refused.iter().find(|(is_given, _)| *is_given) {
+        Some((_, why)) => Err(Failure::new(format!("{why}; remove it"))),
+        None => Ok(()),
+    }
+}
+
+fn failure(port: &str, why: &str) -> Failure {
+    Failure::new(format!("{port}: {why}"))
+}
+
+/// Opens a serial port without flow control. This restarts many boards.
+fn open(port: &str, baud: u32) -> Result<File, String> {
+    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(port, flags, Mode::empty());
+    let file = opened.map_err(|error| match error {
+        Errno::NOENT => {
+            "no such serial port; connect the board, and look for /dev/ttyACM* or /dev/ttyUSB*"
+                .to_string()
+        }
+        Errno::ACCESS => {
+            "permission denied; join the group that owns the port, often dialout".to_string()
+        }
+        Errno::BUSY => "another program uses the port; close the serial monitor".to_string(),
+        error => format!("{error}; name the serial port of a board"),
+    })?;
+    let set = || {
+        let mut modes = rustix::termios::tcgetattr(&file)?;
+        modes.make_raw();
+        modes.control_modes |= ControlModes::CLOCAL | ControlModes::CREAD;
+        modes.special_codes[SpecialCodeIndex::VMIN] = 0;
+        modes.special_codes[SpecialCodeIndex::VTIME] = WAIT_DS;
+        modes.set_speed(baud)?;
+        rustix::termios::tcsetattr(&file, OptionalActions::Flush, &modes)?;
+        rustix::fs::fcntl_setfl(&file, OFlags::RDWR)
+    };
+    match set() {
+        Ok(()) => Ok(File::from(file)),
+        Err(Errno::NOTTY) => {
+            Err("not a serial port; to read a saved trace, use `cardiograph analyze`".to_string())
+        }
+        Err(Errno::INVAL) => Err(format!(
+            "the port does not support {baud} baud; name another speed with --baud"
+        )),
+        Err(error) => Err(format!("{error}; name the serial port of a board")),
+    }
+}
+
+/// Reason why the reception ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// The last line of the trace was received.
+    Complete,
+    Signal,
+    Time,
+}
+
+/// Text that was received.
+struct Received {
+    text: Vec<u8>,
+    /// Beginning of the line that is not complete yet.
+    line: usize,
+    /// Number of writes of the present run.
+    writes: u64,
+    /// Time of the last line of the trace.
+    last: Instant,
+    progress: Progress,
+}
+
+impl Received {
+    fn new() -> Received {
+        Received {
+            text: Vec::new(),
+            line: 0,
+            writes: 0,
+            last: Instant::now(),
+            progress: Progress::over_samples(0),
+        }
+    }
+
+    /// Adds bytes; returns true if they complete the trace.
+    fn add(&mut self, bytes: &[u8]) -> bool {
+        self.text.extend_from_slice(bytes);
+        while let Some(length) = self.text[self.line..]
+            .iter()
+            .position(|byte| *byte == b'\n')
+        {
+            let line = board_line(&self.text[self.line..self.line + length]);
+            self.line += length + 1;
+            match line {
+                Some(BoardLine::Begin) => self.writes = 0,
+                Some(BoardLine::Writes(count)) => self.writes += count,
+                Some(BoardLine::End) => return true,
+                None => continue,
+            }
+            self.last = Instant::now();
+        }
+        false
+    }
+
+    /// Describes why nothing more may come.
+    fn silence(&self) -> String {
+        let seconds = SILENCE.as_secs();
+        match (self.writes, self.text.is_empty()) {
+            (0, true) => format!(
+                "the board printed nothing for {seconds} s; press its reset button once Cardiograph waits"
+            ),
+            (0, false) => "the board printed text, but no undamaged line of a trace; check --baud and the sketch".to_string(),
+            (writes, _) => format!(
+                "the board printed no line for {seconds} s after {writes} writes; check card and cable, and measure again"
+            ),
+        }
+    }
+}
+
+fn receive(
+    mut file: File,
+    received: &mut Received,
+    limit: Option<Instant>,
+    interrupt: &Interrupt,
+) -> Result<End, String> {
+    let mut buffer = [0; 4096];
+    loop {
+        let bytes = match file.read(&mut buffer) {
+            Ok(bytes) => bytes,
+            Err(error)
+                if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) =>
+            {
+                0
+            }
+            Err(error) => return Err(format!("{error}; check the cable, and measure again")),
+        };
+        // After a hang-up, reads return nothing at once.
+        if bytes == 0 && rustix::termios::tcgetattr(&file).is_err() {
+            return Err("the port is gone; check the cable, and measure again".to_string());
+        }
+        if received.add(&buffer[..bytes]) {
+            return Ok(End::Complete);
+        }
+        let writes = received.writes;
+        received.progress.show_samples(writes, || match writes {
+            0 => "waiting for the board".to_string(),
+            _ => format!("{writes} writes"),
+        });
+        if interrupt.is_raised() {
+            return Ok(End::Signal);
+        }
+        if limit.is_some_and(|limit| Instant::now() >= limit) && writes > 0 {
+            return Ok(End::Time);
+        }
+        if received.last.elapsed() >= SILENCE {
+            return Err(received.silence());
+        }
+        if received.text.len() > TEXT_BYTES_MAX {
+            return Err("the board printed more than 256 MiB; make the test shorter".to_string());
+        }
+    }
+}
