@@ -10,6 +10,8 @@
 //!
 //! `cargo xtask arduino`: compiles the Arduino library, and runs it on an emulated Mega.
 //!
+//! `cargo xtask c`: a program in C with the library, on this computer.
+//!
 //! `cargo xtask rp2040`: the recorder on an emulated Raspberry Pi Pico only.
 //!
 //! `cargo xtask power-cut`: the power-cut test only, with a given number of cases, or for a single case.
@@ -22,6 +24,7 @@
 
 mod arduino;
 mod bench;
+mod c;
 mod crates;
 mod english;
 mod firmware;
@@ -36,7 +39,7 @@ mod test;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask test | english | readme | firmware | crates | arduino | rp2040 | power-cut | bench [overhead|analyze|card|pan|recorder|serve] | mutants [SHARDS] | fuzz SECONDS";
+const USAGE: &str = "usage: cargo xtask test | english | readme | firmware | crates | arduino | c | rp2040 | power-cut | bench [overhead|analyze|card|pan|recorder|serve] | mutants [SHARDS] | fuzz SECONDS";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -48,6 +51,7 @@ fn main() -> ExitCode {
         ["power-cut", args @ ..] => power_cut::with(args),
         ["mutants", args @ ..] => mutants::with(args),
         ["arduino"] => arduino::all().map(drop),
+        ["c"] => c::all().map(drop),
         ["crates"] => crates::all().map(drop),
         ["firmware"] => firmware::all().map(drop),
         ["rp2040"] => rp2040::all().map(drop),
