@@ -55,7 +55,7 @@ pub struct Object {
 #[repr(C, align(16))]
 struct FutureBytes([MaybeUninit<u8>; FUTURE_BYTES]);
 
-/// What a recording needs, checked.
+/// Input of a recording, checked.
 pub struct Setup {
     pub hardware: Hardware,
     pub ring: &'static [AtomicU8],
