@@ -1,8 +1,10 @@
-//! Builds the library for C, links it into a program for this computer, and checks what that program recorded.
+//! Builds the library for C, links it into a program in C and a sketch in C++ for this computer, and checks what they
+//! recorded.
 
 use crate::firmware::FSCK;
+use crate::packages;
 use crate::run::{capture, cargo, check, output_of, root, target};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const MANIFEST: &str = "bindings/c/Cargo.toml";
@@ -11,67 +13,83 @@ const SAMPLES: usize = 20_000;
 /// Time limit of the program, in s; a normal run takes less than one.
 const RUN_S_MAX: &str = "60";
 
+/// Targets for which the library is built, besides this computer.
+const TARGETS: [&str; 3] = [
+    "thumbv6m-none-eabi",
+    "thumbv7em-none-eabihf",
+    "riscv32imc-unknown-none-elf",
+];
+/// Programs that record: compiler, standard, source.
+const PROGRAMS: [(&str, &str, &str); 2] = [
+    ("gcc", "-std=c99", "record.c"),
+    ("g++", "-std=c++11", "sketch.cpp"),
+];
+
 /// Runs everything; returns the number of tests passed.
 pub fn all() -> Result<usize, String> {
+    packages::install(packages::FOR_C)?;
     let folder = target().join("c");
     check(&mut cargo(&["fmt", "--manifest-path", MANIFEST, "--check"]))?;
-    for (command, end) in [("clippy", &["--", "-Dwarnings"][..]), ("build", &[])] {
-        let mut cargo = cargo(&[command, "--quiet", "--release", "--locked"]);
-        cargo.args(["--manifest-path", MANIFEST, "--target-dir"]);
-        check(cargo.arg(&folder).args(end))?;
+    library(&folder, "clippy", &["--", "-Dwarnings"])?;
+    library(&folder, "build", &[])?;
+    for target in TARGETS {
+        packages::add_target(target)?;
+        library(&folder, "build", &["--target", target])?;
     }
-    check(&mut cargo(&[
-        "build",
-        "--quiet",
-        "--release",
-        "-p",
-        "cardiograph-wasm",
-    ]))?;
-    compile(&folder)?;
+    let card = ["build", "--quiet", "--release", "-p", "cardiograph-wasm"];
+    check(&mut cargo(&card))?;
+    for (compiler, standard, source) in PROGRAMS {
+        let program = compile(&folder, compiler, standard, source)?;
+        record(&folder, &program)?;
+        println!("ok: {source} recorded {SAMPLES} samples, each once and in order");
+    }
+    Ok(PROGRAMS.len() + TARGETS.len())
+}
+
+fn library(folder: &Path, command: &str, end: &[&str]) -> Result<(), String> {
+    let mut cargo = cargo(&[command, "--quiet", "--release", "--locked"]);
+    cargo.args(["--manifest-path", MANIFEST, "--target-dir"]);
+    check(cargo.arg(folder).args(end))
+}
+
+/// Runs a program with an empty card, and checks what it recorded.
+fn record(folder: &Path, program: &Path) -> Result<(), String> {
     let image = folder.join("card.img");
     let _ = std::fs::remove_file(&image);
     check(Command::new("truncate").args(["-s", "64M"]).arg(&image))?;
-    check(
-        Command::new("/usr/sbin/mkfs.fat")
-            .args(["-F", "16"])
-            .arg(&image),
-    )?;
+    let mut format = Command::new("/usr/sbin/mkfs.fat");
+    check(format.args(["-F", "16"]).arg(&image))?;
     let mut run = Command::new("timeout");
-    run.arg(RUN_S_MAX).arg(folder.join("record")).arg(&image);
+    run.arg(RUN_S_MAX).arg(program).arg(&image);
     if !capture(run.arg("team-8g-class10"))?.0 {
-        return Err(String::from(
-            "the program in C failed; see the output above",
-        ));
+        return Err(String::from("the program failed; see the output above"));
     }
     check(Command::new(FSCK).arg("-n").arg(&image))?;
     let lines = lines_of(&image)?;
     let expected = (0..SAMPLES as u32).map(|i| format!("{i},{}", i.wrapping_mul(2_654_435_769)));
-    if !lines.iter().cloned().eq(expected) {
-        return Err(format!(
+    match lines.iter().cloned().eq(expected) {
+        true => Ok(()),
+        false => Err(format!(
             "{} lines on the card differ from the samples",
             lines.len()
-        ));
+        )),
     }
-    println!("ok: a program in C recorded {SAMPLES} samples, each once and in order");
-    Ok(1)
 }
 
-fn compile(folder: &Path) -> Result<(), String> {
+/// Compiles a program and links it with the library and the simulated card; returns its path.
+fn compile(folder: &Path, compiler: &str, standard: &str, source: &str) -> Result<PathBuf, String> {
     let release = target().join("release");
-    let mut gcc = Command::new("gcc");
-    gcc.args([
-        "-std=c99",
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        "-O1",
-        "-Ibindings/c/include",
-    ]);
-    gcc.arg("bindings/c/tests/record.c")
-        .arg(folder.join("release/libcardiograph.a"));
-    gcc.arg(release.join("libcardiograph_wasm.so"));
-    gcc.arg(format!("-Wl,-rpath,{}", release.display()));
-    check(gcc.arg("-o").arg(folder.join("record")).current_dir(root()))
+    let program = folder.join(source).with_extension("");
+    let mut compile = Command::new(compiler);
+    compile.args([standard, "-Wall", "-Wextra", "-Werror", "-O1"]);
+    compile.args(["-Ibindings/c/include", "-Ibindings/c/tests/arduino"]);
+    compile
+        .arg(format!("bindings/c/tests/{source}"))
+        .arg(folder.join("release/libcardiograph.a"))
+        .arg(release.join("libcardiograph_wasm.so"))
+        .arg(format!("-Wl,-rpath,{}", release.display()));
+    check(compile.arg("-o").arg(&program).current_dir(root()))?;
+    Ok(program)
 }
 
 /// Returns the samples in the files of the card, as mtools reads them.

@@ -103,6 +103,22 @@ pub const FOR_RP2040: &[Package] = &[
     },
 ];
 
+/// Packages for the library for C.
+pub const FOR_C: &[Package] = &[
+    Package {
+        program: "g++",
+        name: "g++",
+    },
+    Package {
+        program: "mkfs.fat",
+        name: "dosfstools",
+    },
+    Package {
+        program: "mcopy",
+        name: "mtools",
+    },
+];
+
 /// Packages for the Arduino library.
 pub const FOR_ARDUINO: &[Package] = &[
     Package {

@@ -13,7 +13,10 @@
 extern "C" {
 #endif
 
-typedef enum {
+/* Result of a function. */
+typedef uint32_t cardiograph_status;
+
+enum {
     CARDIOGRAPH_OK = 0,
     CARDIOGRAPH_NULL_POINTER = 1,
     CARDIOGRAPH_WRONG_SIZE = 2,
@@ -27,8 +30,9 @@ typedef enum {
     CARDIOGRAPH_CARD_FAILED = 10,
     CARDIOGRAPH_NO_FILE_SYSTEM = 11,
     CARDIOGRAPH_ENDED = 12,
-    CARDIOGRAPH_FAILED = 13
-} cardiograph_status;
+    CARDIOGRAPH_FAILED = 13,
+    CARDIOGRAPH_HEADER_INVALID = 14
+};
 
 typedef struct {
     /* Passed to every callback except panic. */

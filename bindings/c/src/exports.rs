@@ -72,7 +72,7 @@ unsafe fn setup_of(options: &Options) -> Result<Setup, Status> {
     }
     // SAFETY: the header requires a string that stays valid.
     let header = unsafe { CStr::from_ptr(options.header) };
-    let header = header.to_str().map_err(|_| Status::LineTooLong)?;
+    let header = header.to_str().map_err(|_| Status::HeaderInvalid)?;
     let is_long = usize::from(options.line_bytes_max) > LINE_BYTES_MAX;
     if is_long || options.line_bytes_max == 0 || header.len() + 2 > LINE_BYTES_MAX {
         return Err(Status::LineTooLong);

@@ -4,7 +4,7 @@ use cardiograph_recorder::StartError;
 use core::ffi::CStr;
 
 /// Result of a function; the numbers of `cardiograph_status` in the header.
-#[repr(C)]
+#[repr(u32)]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Status {
     Ok = 0,
@@ -21,6 +21,7 @@ pub enum Status {
     NoFileSystem = 11,
     Ended = 12,
     Failed = 13,
+    HeaderInvalid = 14,
 }
 
 impl<C, V> From<StartError<C, V>> for Status {
@@ -54,6 +55,7 @@ pub fn text(status: u32) -> &'static CStr {
         11 => c"the card has no usable file system or no space; format it as FAT16 or FAT32, or free some space",
         12 => c"the recording has ended",
         13 => c"the recording has failed; the first failing call returned the reason",
+        14 => c"the header is not UTF-8; use letters of ASCII or UTF-8",
         _ => c"unknown status",
     }
 }

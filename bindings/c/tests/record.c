@@ -124,6 +124,9 @@ static void test_misuse(const cardiograph_options *good) {
     bad = *good;
     bad.line_bytes_max = 4000;
     expect(cardiograph_begin(&recorder, &bad), CARDIOGRAPH_LINE_TOO_LONG, "begin with long lines");
+    bad = *good;
+    bad.header = "\xff";
+    expect(cardiograph_begin(&recorder, &bad), CARDIOGRAPH_HEADER_INVALID, "begin with a header of other bytes");
     expect(cardiograph_push(&recorder, line, 2), CARDIOGRAPH_NOT_BEGUN, "push before begin");
     expect(cardiograph_poll(&recorder), CARDIOGRAPH_NOT_BEGUN, "poll before begin");
     expect(cardiograph_end(&recorder), CARDIOGRAPH_NOT_BEGUN, "end before begin");

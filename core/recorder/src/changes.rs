@@ -151,6 +151,7 @@ impl StoredChange {
     }
 
     /// Returns the change with its paths.
+    #[cfg(feature = "serving")]
     pub(crate) fn get(&self) -> Change<'_> {
         let [first, second] = &self.paths;
         self.change.with_paths(first, second)
