@@ -36,6 +36,11 @@ pub fn measure(
     interrupt: &Interrupt,
 ) -> Result<(Trace, Vec<String>), Failure> {
     refuse_options(args)?;
+    if port.is_empty() {
+        return Err(Failure::new(format!(
+            "{PREFIX} names no serial port; name one, such as {PREFIX}/dev/ttyACM0"
+        )));
+    }
     let file = open(port, args.baud.unwrap_or(BAUD)).map_err(|why| failure(port, &why))?;
     let mut received = Received::new();
     let limit = args.stop_after.map(|time| Instant::now() + time);
@@ -175,7 +180,7 @@ impl Received {
 
     /// Describes why nothing more may come.
     fn silence(&self) -> String {
-        let seconds = SILENCE.as_secs();
+        let seconds = self.last.elapsed().as_secs();
         match (self.writes, self.text.is_empty()) {
             (0, true) => format!(
                 "the board printed nothing for {seconds} s; press its reset button once Cardiograph waits"
@@ -220,10 +225,11 @@ fn receive(
         if interrupt.is_raised() {
             return Ok(End::Signal);
         }
-        if limit.is_some_and(|limit| Instant::now() >= limit) && writes > 0 {
+        let is_over = limit.is_some_and(|limit| Instant::now() >= limit);
+        if is_over && writes > 0 {
             return Ok(End::Time);
         }
-        if received.last.elapsed() >= SILENCE {
+        if is_over || received.last.elapsed() >= SILENCE {
             return Err(received.silence());
         }
         if received.text.len() > TEXT_BYTES_MAX {

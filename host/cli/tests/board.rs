@@ -150,6 +150,14 @@ fn an_interrupted_measurement_reports_what_it_received() {
         "{}",
         run.stdout
     );
+    let session = Session::begin(folder.path(), &["--for", "1s"]);
+    let run = session.end();
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("printed nothing for 1 s"),
+        "{}",
+        run.stderr
+    );
     let session = Session::begin(folder.path(), &[]);
     let Session { board, child } = session;
     let run = end(child, "-INT");
@@ -193,6 +201,7 @@ fn wrong_ports_and_options_have_a_remedy() {
             "no such serial port; connect the board",
         ),
         (&["board:saved.txt"], "cardiograph analyze"),
+        (&["board:"], "names no serial port"),
         (
             &["board:saved.txt", "--seed", "1"],
             "--seed applies to simulated cards only",
