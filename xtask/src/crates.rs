@@ -2,6 +2,8 @@
 
 use crate::packages::{self, DEVICE_TARGET};
 use crate::run::{capture, cargo, check, target};
+use std::io::ErrorKind;
+use std::path::PathBuf;
 use std::process::Command;
 
 /// Crates for other people.
@@ -18,6 +20,7 @@ const MANIFEST: &str = "tests/outsider/Cargo.toml";
 /// passed.
 pub fn all() -> Result<usize, String> {
     packages::add_device_target()?;
+    forget_packages()?;
     // Also builds each package. Without `--allow-dirty`, uncommitted files would be an error.
     let mut publish = cargo(&["publish", "--quiet", "--dry-run", "--allow-dirty"]);
     check(publish.args(CRATES.iter().flat_map(|name| ["--package", name])))?;
@@ -38,6 +41,32 @@ pub fn all() -> Result<usize, String> {
             "the packaged crates do not work; see the output above",
         )),
     }
+}
+
+/// Removes the packages that an earlier run unpacked: cargo recognises a package by its version only, and would use the
+/// old one.
+fn forget_packages() -> Result<(), String> {
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo")));
+    let Some(unpacked) = home.and_then(|home| home.join("registry/src").read_dir().ok()) else {
+        return Ok(());
+    };
+    for registry in unpacked.flatten() {
+        // The name of the registry of a dry run begins so, because it has no host.
+        if !registry.file_name().as_encoded_bytes().starts_with(b"-") {
+            continue;
+        }
+        for name in CRATES {
+            let folder = registry.path().join(format!("{name}-{VERSION}"));
+            match std::fs::remove_dir_all(&folder) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    return Err(format!("{}: {error}", folder.display()));
+                }
+                _ => (),
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Returns a cargo command for the outsider's workspace, with the packages instead of published crates.
