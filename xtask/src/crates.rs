@@ -3,7 +3,7 @@
 use crate::packages::{self, DEVICE_TARGET};
 use crate::run::{capture, cargo, check, target};
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Crates for other people.
@@ -23,6 +23,7 @@ pub fn all() -> Result<usize, String> {
     forget_packages()?;
     // Also builds each package. Without `--allow-dirty`, uncommitted files would be an error.
     let mut publish = cargo(&["publish", "--quiet", "--dry-run", "--allow-dirty"]);
+    publish.arg("--target-dir").arg(folder());
     check(publish.args(CRATES.iter().flat_map(|name| ["--package", name])))?;
     println!("ok: the crates can be published");
     check(&mut outsider(
@@ -43,9 +44,24 @@ pub fn all() -> Result<usize, String> {
     }
 }
 
-/// Removes the packages that an earlier run unpacked: cargo recognises a package by its version only, and would use the
-/// old one.
+/// Returns the target folder of the packages.
+fn folder() -> PathBuf {
+    target().join("publish")
+}
+
+fn remove(folder: &Path) -> Result<(), String> {
+    match std::fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(format!("{}: {error}", folder.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Removes the packages that an earlier run unpacked and built: cargo recognises a package by its version only, and would
+/// use the old one.
 fn forget_packages() -> Result<(), String> {
+    remove(&folder())?;
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo")));
     let Some(unpacked) = home.and_then(|home| home.join("registry/src").read_dir().ok()) else {
@@ -57,13 +73,7 @@ fn forget_packages() -> Result<(), String> {
             continue;
         }
         for name in CRATES {
-            let folder = registry.path().join(format!("{name}-{VERSION}"));
-            match std::fs::remove_dir_all(&folder) {
-                Err(error) if error.kind() != ErrorKind::NotFound => {
-                    return Err(format!("{}: {error}", folder.display()));
-                }
-                _ => (),
-            }
+            remove(&registry.path().join(format!("{name}-{VERSION}")))?;
         }
     }
     Ok(())
@@ -74,7 +84,7 @@ fn outsider(command: &str, end: &[&str]) -> Command {
     let mut cargo = cargo(&[command, "--quiet", "--locked", "--manifest-path", MANIFEST]);
     cargo.arg("--target-dir").arg(target().join("outsider"));
     for name in CRATES {
-        let path = target().join(format!("package/{name}-{VERSION}"));
+        let path = folder().join(format!("package/{name}-{VERSION}"));
         let path = path.display().to_string();
         cargo.args(["--config", &format!("patch.crates-io.{name}.path={path:?}")]);
     }
