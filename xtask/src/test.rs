@@ -13,6 +13,16 @@ const DEVICE_CRATES: [&str; 5] = [
     "cardiograph-workload",
 ];
 
+/// The test of a feature that the other tests do not enable.
+const LOG_TEST: [&str; 6] = [
+    "--package",
+    "cardiograph-recorder",
+    "--features",
+    "log",
+    "--test",
+    "log",
+];
+
 /// Number of inputs to each fuzz target; these take a few seconds.
 const FUZZ_RUNS: u32 = 30_000;
 
@@ -37,7 +47,10 @@ pub fn everything() -> Result<(), String> {
     fuzz::build()?;
     english::all()?;
 
-    let mut count = cargo_tests()?;
+    let mut count = cargo_tests(&["--workspace", "--no-fail-fast"])?;
+    let log = cargo_tests(&LOG_TEST)?;
+    count.passed += log.passed;
+    count.failed += log.failed;
     if count.failed == 0 {
         count.passed += power_cut::all()?;
         count.passed += crates::all()?;
@@ -57,17 +70,14 @@ pub fn everything() -> Result<(), String> {
 
 fn device_crates_build() -> Result<(), String> {
     packages::add_device_target()?;
+    let build = |arguments: &[&str]| {
+        let mut build = cargo(&["build", "--quiet", "--target", DEVICE_TARGET, "--package"]);
+        check(build.args(arguments))
+    };
     for name in DEVICE_CRATES {
-        check(&mut cargo(&[
-            "build",
-            "--quiet",
-            "--package",
-            name,
-            "--target",
-            DEVICE_TARGET,
-        ]))?;
+        build(&[name])?;
     }
-    Ok(())
+    build(&["cardiograph-recorder", "--features", "defmt"])
 }
 
 struct Count {
@@ -75,9 +85,8 @@ struct Count {
     failed: usize,
 }
 
-fn cargo_tests() -> Result<Count, String> {
-    let mut command = cargo(&["test", "--workspace", "--no-fail-fast"]);
-    let (succeeded, text) = capture(&mut command)?;
+fn cargo_tests(arguments: &[&str]) -> Result<Count, String> {
+    let (succeeded, text) = capture(cargo(&["test"]).args(arguments))?;
     let mut count = Count {
         passed: 0,
         failed: 0,

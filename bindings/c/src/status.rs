@@ -32,8 +32,8 @@ impl<C, V> From<StartError<C, V>> for Status {
             StartError::RingTooSmall => Status::RingTooSmall,
             StartError::FileTooSmall => Status::FileTooSmall,
             StartError::LineTooLong => Status::LineTooLong,
-            // A recorder of this library always has one stream.
-            StartError::Streams | StartError::SamePrefix => Status::Failed,
+            // Streams and prefixes: a recorder of this library always has one stream.
+            _ => Status::Failed,
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::csd::Csd;
 use crate::error::Error;
 use crate::limits::{RECOVERY_ATTEMPTS, RETRIES};
+use crate::report::report;
 use crate::stream::Stream;
 use crate::transport::{R1_ILLEGAL_COMMAND, Transport, TransportError};
 use crate::{Block, SetClock};
@@ -107,6 +108,7 @@ impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
         };
         self.transport.set_clock_hz(self.clock_hz);
         self.state = State::Idle;
+        report!(info, "card of {} blocks ready", self.csd.blocks);
         Ok(())
     }
 
@@ -183,6 +185,7 @@ impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
         if *retries == 0 || !error.is_transient() || self.state == State::Absent {
             return Err(error);
         }
+        report!(warn, "{}; trying again", error);
         *retries -= 1;
         Ok(())
     }
@@ -228,6 +231,7 @@ impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
             }
         }
         self.state = State::Absent;
+        report!(warn, "the card no longer responds");
         Err(Error::NoCard)
     }
 }

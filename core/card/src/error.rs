@@ -4,6 +4,8 @@ use core::fmt;
 
 /// Driver error. `Bus` and `Pin` are the errors of the SPI bus and of chip select.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
 pub enum Error<Bus, Pin> {
     /// The SPI bus failed.
     Bus(Bus),
@@ -91,6 +93,7 @@ impl<Bus: fmt::Debug, Pin: fmt::Debug> core::error::Error for Error<Bus, Pin> {}
 
 /// Error of a write of several blocks, with the number of blocks that are durable nevertheless.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct WriteError<E> {
     /// Error of the device.
     pub cause: E,

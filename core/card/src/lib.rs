@@ -7,6 +7,7 @@
 //!   Card ── the state of the card as far as the driver knows it       (card.rs)
 //!     ├── initialisation: from power-on to full clock                 (acquire.rs, csd.rs)
 //!     ├── reading, and recovery after an error                        (card.rs)
+//!     ├── CID and CSD                                                 (registers.rs)
 //!     └── writing: one block, or a stream                             (stream.rs)
 //!           │
 //!   Transport ── bytes, commands, blocks, checksums, busy waits       (transport.rs, crc.rs)
@@ -115,6 +116,8 @@ mod crc;
 mod csd;
 mod error;
 mod limits;
+mod registers;
+mod report;
 mod stream;
 mod transport;
 
@@ -122,6 +125,7 @@ pub use block_device::BlockDevice;
 pub use card::Card;
 pub use error::{Error, WriteError};
 pub use limits::{ACQUIRE_CLOCK_HZ, BUSY_NS_MAX, CLOCK_HZ, READ_NS_MAX};
+pub use registers::{Cid, REGISTER_BYTES};
 
 /// Bytes in a block, the unit of every command.
 pub const BLOCK_BYTES: usize = 512;

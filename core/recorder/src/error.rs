@@ -6,6 +6,8 @@ use core::fmt;
 
 /// Reason why a recording did not start.
 #[derive(Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
 pub enum StartError<CardError, VolumeError> {
     /// The card failed.
     Card(CardError),

@@ -2,9 +2,11 @@
 
 use crate::gap::Gap;
 use crate::volume::{FileId, FileRecord};
+use core::fmt;
 
 /// An event during a recording. Events need no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Event {
     /// An interrupted recording was trimmed to its actual length.
     Recovered {
@@ -77,4 +79,80 @@ pub enum Event {
         /// Its name.
         id: FileId,
     },
+}
+
+/// A sentence for a serial port or a log.
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Event::Recovered { record } => {
+                write!(f, "recovered {}: {} samples", record.id, record.samples)
+            }
+            Event::Opened { id, .. } => write!(f, "recording to {id}"),
+            Event::Closed { record, .. } => {
+                write!(f, "closed {}: {} samples", record.id, record.samples)
+            }
+            Event::NotClosed { id, .. } => {
+                write!(f, "{id} keeps its full length: no room for its entry")
+            }
+            Event::Lost { stream, gap } => {
+                let Gap {
+                    first,
+                    count,
+                    cause,
+                    ..
+                } = gap;
+                write!(
+                    f,
+                    "stream {stream}: lost {count} samples from {first} on: {cause}"
+                )
+            }
+            Event::Checkpoint {
+                samples,
+                is_late: true,
+                ..
+            } => {
+                write!(f, "durability window exceeded before sample {samples}")
+            }
+            Event::Checkpoint { samples, .. } => write!(f, "samples before {samples} are durable"),
+            Event::CardLost => f.write_str("the card does not respond; check it"),
+            Event::CardBack => f.write_str("the card is back"),
+            Event::Short { bytes_max, .. } => {
+                write!(
+                    f,
+                    "files have at most {bytes_max} B: no longer space is free"
+                )
+            }
+            Event::Full { .. } => f.write_str("the card is full; remove files"),
+            Event::Removed { id } => write!(f, "removed {id} to make room"),
+        }
+    }
+}
+
+/// Passes an event to `log` or `defmt`: ordinary checkpoints at level trace, losses and failures as warnings. A
+/// [`Recorder`](crate::Recorder) takes it as `events`.
+#[cfg(any(feature = "log", feature = "defmt"))]
+pub fn log_event(event: Event) {
+    macro_rules! at {
+        ($level:ident) => {{
+            #[cfg(feature = "log")]
+            log::$level!("{event}");
+            #[cfg(feature = "defmt")]
+            defmt::$level!("{}", defmt::Display2Format(&event));
+        }};
+    }
+    match event {
+        Event::Checkpoint { is_late: false, .. } => at!(trace),
+        Event::Recovered { .. }
+        | Event::Opened { .. }
+        | Event::Closed { .. }
+        | Event::CardBack
+        | Event::Removed { .. } => at!(info),
+        Event::NotClosed { .. }
+        | Event::Lost { .. }
+        | Event::Checkpoint { .. }
+        | Event::CardLost
+        | Event::Short { .. }
+        | Event::Full { .. } => at!(warn),
+    }
 }

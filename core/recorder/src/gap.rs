@@ -5,6 +5,7 @@ use core::fmt;
 /// Consecutive lost samples. After a failure of the card, everything that was not known to be durable counts as lost;
 /// recovery may find the first of these samples in the previous file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Gap {
     /// Index of the first lost sample, counted from the start of the stream, lost samples included.
     pub first: u64,
@@ -28,6 +29,8 @@ impl Gap {
 /// Reason why samples are missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
 pub enum Cause {
     /// The card was busy, or slower than the samples, for longer than the ring could absorb.
     Busy = 0,

@@ -159,6 +159,8 @@ pub use changes::{CHANGE_PATH_BYTES_MAX, Change, ChangePath, ChangeTask, WriteBu
 pub use control::{Control, FlushState};
 pub use error::StartError;
 pub use event::Event;
+#[cfg(any(feature = "log", feature = "defmt"))]
+pub use event::log_event;
 pub use fat::{
     ChainPosition, DirCursor, DirEntry, DosTime, ENTRY_NAME_BYTES_MAX, Error as FatError,
     FatVolume, INDEX_RECORD_BYTES, IndexRecord, Node, Refusal, UPLOADS_MAX, Upload,

@@ -130,6 +130,8 @@ impl ReadJob<'_> {
 
 /// Cost of the reads so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
 pub struct ReadTally {
     /// Completed reads.
     pub reads: u32,
@@ -145,6 +147,8 @@ pub struct ReadTally {
 
 /// Reason why a read failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
 pub enum ReadError {
     /// There is no card, or it is not mounted yet.
     NoCard,

@@ -256,6 +256,8 @@ impl Shape {
 
 /// Reason why a sample was not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
 pub enum PushError {
     /// The sample is lost and counted; the recording will report it in a gap.
     Lost(Cause),

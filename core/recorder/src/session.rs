@@ -31,6 +31,8 @@ pub struct Settings(Inline<SETTINGS_BYTES_MAX>);
 
 /// Reason why a session was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
 pub enum SessionError {
     /// The name is empty or too long, or contains a character other than letters, digits, `-` and `_`.
     Name,

@@ -38,6 +38,8 @@ impl Default for Window {
 
 /// Final statistics of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
 pub struct StreamSummary {
     /// Durable samples.
     pub written: u64,

@@ -58,6 +58,7 @@ pub const NUMBER_LAST: u32 = NAMES * FOLDER_RECORDINGS_MAX - 1;
 
 /// Identity of a recording: prefix and number are unique on a card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct FileId {
     /// Prefix of the name: three capital letters.
     pub prefix: [u8; 3],
@@ -236,6 +237,8 @@ impl FileRecord {
 
 /// Kind of a volume error, by the reaction that it requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
 pub enum ErrorKind {
     /// No free run of blocks is long enough.
     NoRoom,

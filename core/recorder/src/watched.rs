@@ -16,6 +16,8 @@ const BUCKETS: usize = 4 * 31;
 
 /// State of a recording, at most 50 ms old.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
 pub struct Figures {
     /// Samples are being recorded.
     pub is_recording: bool,

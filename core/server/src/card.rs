@@ -347,7 +347,6 @@ impl From<FileError> for Error {
             FileError::NameInvalid => Error::NameInvalid,
             FileError::Hidden => Error::Forbidden,
             FileError::Changed => Error::Changed,
-            FileError::Damaged => Error::CardFailed,
             FileError::Recording => Error::Recording,
             FileError::ReadOnly => Error::Forbidden,
             FileError::Exists => Error::Exists,
@@ -357,11 +356,14 @@ impl From<FileError> for Error {
             FileError::Busy => Error::Busy,
             FileError::Read(error) => match error {
                 ReadError::NoCard => Error::NoCard,
-                ReadError::CardFailed => Error::CardFailed,
                 ReadError::OtherCard => Error::OtherCard,
                 ReadError::Changed => Error::Changed,
                 ReadError::Closed | ReadError::NoMemory => Error::Busy,
+                // `CardFailed`, and whatever a later version adds.
+                _ => Error::CardFailed,
             },
+            // `Damaged`, and whatever a later version adds.
+            _ => Error::CardFailed,
         }
     }
 }

@@ -4,6 +4,7 @@ use core::fmt;
 
 /// Reason why a storage operation failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Error {
     /// Nothing has this path.
     NotFound,

@@ -163,6 +163,7 @@ pub struct Session<'a> {
 
 /// Reason why the recorder refused a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Refusal {
     /// This server has no recorder, or the device does not support the request.
     Unsupported,
@@ -181,9 +182,8 @@ impl From<SessionError> for Refusal {
         match error {
             SessionError::QueueFull => Refusal::Busy,
             SessionError::Stopped => Refusal::NotRecording,
-            SessionError::Name | SessionError::Settings | SessionError::Schema => {
-                Refusal::SessionInvalid
-            }
+            // Name, settings or schema.
+            _ => Refusal::SessionInvalid,
         }
     }
 }

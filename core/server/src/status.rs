@@ -6,6 +6,7 @@ use crate::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 #[expect(missing_docs, reason = "the names are those of RFC 9110 and RFC 4918")]
+#[non_exhaustive]
 pub enum Status {
     Ok = 200,
     Created = 201,

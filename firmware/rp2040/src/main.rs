@@ -74,7 +74,12 @@ async fn main(spawner: Spawner) {
         bus,
     );
     let select = Output::new(pins.PIN_17, Level::High);
-    let card = Card::new(Bus(bus), select, Delay, Clock, CLOCK_HZ);
+    let mut card = Card::new(Bus(bus), select, Delay, Clock, CLOCK_HZ);
+    if card.acquire().await.is_ok()
+        && let Ok(cid) = card.read_cid().await
+    {
+        report.borrow_mut().line(format_args!("card: {cid}"));
+    }
     let parts = Parts {
         medium: card,
         volume: FatVolume::new(|| DosTime::NO_CLOCK, RoscRng.next_u32()),

@@ -25,46 +25,8 @@ impl Report {
 
     /// Reports an event, unless it is an ordinary checkpoint.
     pub fn event(&mut self, event: &Event) {
-        match event {
-            Event::Checkpoint { is_late: false, .. } => (),
-            Event::Checkpoint { samples, .. } => {
-                self.line(format_args!(
-                    "durability window exceeded at sample {samples}"
-                ));
-            }
-            Event::Opened { id, .. } => self.line(format_args!("recording to {id}")),
-            Event::Closed { record, .. } => {
-                self.line(format_args!(
-                    "closed {}: {} samples",
-                    record.id, record.samples
-                ));
-            }
-            Event::Recovered { record } => {
-                self.line(format_args!(
-                    "recovered {}: {} samples",
-                    record.id, record.samples
-                ));
-            }
-            Event::Lost { gap, .. } => {
-                self.line(format_args!(
-                    "lost {} samples from {} on",
-                    gap.count, gap.first
-                ));
-            }
-            Event::CardLost => self.line(format_args!("the card does not respond; check it")),
-            Event::CardBack => self.line(format_args!("the card is back")),
-            Event::Full { .. } => self.line(format_args!("the card is full; remove files")),
-            Event::Short { bytes_max, .. } => {
-                self.line(format_args!(
-                    "files have at most {bytes_max} B: no longer space is free"
-                ));
-            }
-            Event::NotClosed { id, .. } => {
-                self.line(format_args!(
-                    "{id} keeps its full length: no room for its entry"
-                ));
-            }
-            Event::Removed { id } => self.line(format_args!("removed {id} to make room")),
+        if !matches!(event, Event::Checkpoint { is_late: false, .. }) {
+            self.line(format_args!("{event}"));
         }
     }
 

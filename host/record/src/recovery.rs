@@ -119,13 +119,7 @@ fn recover_card(path: &Path, is_dry: bool) -> Result<Recovery, RecoverError> {
             Some(finding) => RecoverError::NoRecorder(finding),
             None => RecoverError::Volume(path.to_path_buf(), Box::new(error)),
         },
-        StartError::RingTooSmall
-        | StartError::Streams
-        | StartError::SamePrefix
-        | StartError::FileTooSmall
-        | StartError::LineTooLong => {
-            unreachable!("only starting a recording returns this error")
-        }
+        _ => unreachable!("only starting a recording returns this error"),
     })?;
     Ok(Recovery {
         kind: TargetKind::Card,
@@ -150,13 +144,7 @@ fn recover_directory(path: &Path, is_dry: bool) -> Result<Recovery, RecoverError
     let (mut card, mut volume) = opened?;
     let mut files = files_of(&mut volume, &mut card).map_err(|error| match error {
         StartError::Card(error) | StartError::Volume(error) => RecoverError::Directory(error),
-        StartError::RingTooSmall
-        | StartError::Streams
-        | StartError::SamePrefix
-        | StartError::FileTooSmall
-        | StartError::LineTooLong => {
-            unreachable!("only starting a recording returns this error")
-        }
+        _ => unreachable!("only starting a recording returns this error"),
     })?;
     let mut left_alone = Vec::new();
     for repair in volume.take_repairs() {

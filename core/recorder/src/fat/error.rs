@@ -6,6 +6,8 @@ use core::fmt;
 
 /// Error of a FAT volume. `Card` is the error type of the block device below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
 pub enum Error<Card> {
     /// The card failed.
     Card(Card),
@@ -91,6 +93,8 @@ pub enum Error<Card> {
 
 /// Reason why a guest may not change a file or directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
 pub enum Refusal {
     /// It is the root directory.
     Root,

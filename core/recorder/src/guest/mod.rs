@@ -47,6 +47,8 @@ pub struct FileSystem(pub(crate) Layout);
 
 /// Reason why an operation on a file failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
 pub enum FileError {
     /// There is no such file or directory.
     NotFound,
