@@ -84,7 +84,8 @@ fn body(line: &[u8]) -> Option<&str> {
     let (protected, checksum) = text.split_at_checked(text.len().checked_sub(6)?)?;
     let checksum = str::from_utf8(checksum.strip_prefix(b" *")?).ok()?;
     let is_right = u16::from_str_radix(checksum, 16) == Ok(crc16(protected));
-    let body = str::from_utf8(&protected[MARK.len()..]).ok()?;
+    // Without any fields, the space before the checksum is the one that ends the mark.
+    let body = str::from_utf8(protected.get(MARK.len()..)?).ok()?;
     is_right.then_some(body)
 }
 
@@ -374,5 +375,13 @@ mod tests {
     #[test]
     fn the_checksum_is_that_of_xmodem() {
         assert_eq!(crc16(b"123456789"), 0x31C3);
+    }
+
+    #[test]
+    fn a_mark_with_a_checksum_and_no_fields_is_no_line() {
+        for protected in ["CG1", "CG1 ", "CG", ""] {
+            let line = format!("{protected} *{:04X}", crc16(protected.as_bytes()));
+            assert_eq!(board_line(line.as_bytes()), None, "{line}");
+        }
     }
 }
