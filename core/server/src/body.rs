@@ -14,6 +14,9 @@ use embedded_io_async::{Read, Write};
 const TOO_LONG_FORM: Refused =
     Refused::new(Status::ContentTooLarge, "the form is longer than 512 bytes");
 
+const TOO_LONG_TEXT: Refused =
+    Refused::new(Status::ContentTooLarge, "the body is longer than 768 bytes");
+
 /// Position in a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
@@ -134,6 +137,25 @@ impl<'h> Body<'h> {
         let text = str::from_utf8(&wire.out[..len]);
         let text = text.map_err(|_| Refused::bad("the form is not UTF-8"))?;
         Ok(Query(text.trim_ascii_end()))
+    }
+
+    /// Reads a text into the output buffer and returns it.
+    pub(crate) async fn text<'o, C: Read + Write, T: Timer>(
+        &mut self,
+        wire: &'o mut Wire<'_, C, T>,
+    ) -> Result<&'o str, Fault> {
+        let mut len = 0;
+        loop {
+            if len == OUT_BYTES && !self.is_read() {
+                return Err(TOO_LONG_TEXT.into());
+            }
+            match self.read(wire, len).await? {
+                0 => break,
+                read => len += read,
+            }
+        }
+        let text = str::from_utf8(&wire.out[..len]);
+        Ok(text.map_err(|_| Refused::bad("the body is not UTF-8"))?)
     }
 
     fn note_end<C: Read + Write, T: Timer>(&self, wire: &mut Wire<'_, C, T>) {

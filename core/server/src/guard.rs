@@ -86,7 +86,7 @@ pub fn admit(head: &Head, config: &Config) -> Result<(), Refused> {
     }
     // A link on a page of another site may open a file; nothing else on such a page may use the server.
     let is_navigation =
-        head.method == Method::Get && head.fields.sec_fetch_mode == Some("navigate");
+        head.method == Method::Get && head.field("Sec-Fetch-Mode")? == Some("navigate");
     match head.fields.sec_fetch_site {
         Some("cross-site") if !is_navigation => Err(CROSS_SITE),
         Some("same-site") if !head.method.is_reading() => Err(CROSS_SITE),
@@ -152,16 +152,16 @@ pub(crate) enum Credentials {
 }
 
 /// Checks the credentials in constant time.
-pub(crate) fn credentials(head: &Head, config: &Config) -> Credentials {
+pub(crate) fn credentials(head: &Head, config: &Config) -> Result<Credentials, Refused> {
     let Some(expected) = config.basic_auth else {
-        return Credentials::Right;
+        return Ok(Credentials::Right);
     };
-    let Some(given) = head.fields.authorization else {
-        return Credentials::Missing;
+    let Some(given) = head.field("Authorization")? else {
+        return Ok(Credentials::Missing);
     };
     let given = match given.split_once(' ') {
         Some((scheme, given)) if scheme.eq_ignore_ascii_case("Basic") => given.trim(),
-        _ => return Credentials::Wrong,
+        _ => return Ok(Credentials::Wrong),
     };
     let differences = given
         .bytes()
@@ -169,8 +169,8 @@ pub(crate) fn credentials(head: &Head, config: &Config) -> Credentials {
         .fold(given.len() ^ expected.len(), |sum, (one, other)| {
             sum | usize::from(one ^ other)
         });
-    match differences {
+    Ok(match differences {
         0 => Credentials::Right,
         _ => Credentials::Wrong,
-    }
+    })
 }

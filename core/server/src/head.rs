@@ -16,6 +16,11 @@ pub enum Method {
     Options,
     Mkcol,
     Move,
+    Copy,
+    Lock,
+    Propfind,
+    Proppatch,
+    Unlock,
 }
 
 impl Method {
@@ -29,6 +34,11 @@ impl Method {
             "OPTIONS" => Method::Options,
             "MKCOL" => Method::Mkcol,
             "MOVE" => Method::Move,
+            "COPY" => Method::Copy,
+            "LOCK" => Method::Lock,
+            "PROPFIND" => Method::Propfind,
+            "PROPPATCH" => Method::Proppatch,
+            "UNLOCK" => Method::Unlock,
             _ => return None,
         })
     }
@@ -58,31 +68,38 @@ pub struct Head<'b> {
     pub expects_continue: bool,
     /// Other fields.
     pub fields: Fields<'b>,
+    /// The whole head.
+    raw: &'b [u8],
+}
+
+impl<'b> Head<'b> {
+    /// Returns a field that few requests have, from the bytes of the head.
+    pub(crate) fn field(&self, name: &str) -> Result<Option<&'b str>, Refused> {
+        let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
+        let mut request = httparse::Request::new(&mut fields);
+        request.parse(self.raw).map_err(refused)?;
+        guard::single(request.headers, name)
+    }
 }
 
 /// Fields of a head, by name.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(missing_docs, reason = "named like the header fields")]
 pub struct Fields<'b> {
-    pub authorization: Option<&'b str>,
-    pub content_range: Option<&'b str>,
-    pub content_type: Option<&'b str>,
-    pub destination: Option<&'b str>,
     pub if_match: Option<&'b str>,
     pub if_none_match: Option<&'b str>,
     pub if_range: Option<&'b str>,
-    pub last_event_id: Option<&'b str>,
+    /// The request has a field `If`.
+    pub has_if: bool,
     pub origin: Option<&'b str>,
     pub range: Option<&'b str>,
-    pub sec_fetch_mode: Option<&'b str>,
     pub sec_fetch_site: Option<&'b str>,
-    pub update_range: Option<&'b str>,
 }
 
 impl Fields<'_> {
     /// Returns true if the request applies only to some states of its target.
     pub(crate) fn has_condition(&self) -> bool {
-        self.if_match.is_some() || self.if_none_match.is_some()
+        self.if_match.is_some() || self.if_none_match.is_some() || self.has_if
     }
 }
 
@@ -154,20 +171,15 @@ pub fn parse(bytes: &[u8]) -> Result<Head<'_>, Refused> {
         closes: has("Connection", "close") || minor == 0 && !has("Connection", "keep-alive"),
         expects_continue: minor > 0 && has("Expect", "100-continue"),
         fields: Fields {
-            authorization: value("Authorization")?,
-            content_range: value("Content-Range")?,
-            content_type: value("Content-Type")?,
-            destination: value("Destination")?,
             if_match: value("If-Match")?,
             if_none_match: value("If-None-Match")?,
             if_range: value("If-Range")?,
-            last_event_id: value("Last-Event-ID")?,
+            has_if: value("If")?.is_some(),
             origin: value("Origin")?,
             range: value("Range")?,
-            sec_fetch_mode: value("Sec-Fetch-Mode")?,
             sec_fetch_site: value("Sec-Fetch-Site")?,
-            update_range: value("X-Update-Range")?,
         },
+        raw: bytes,
     })
 }
 

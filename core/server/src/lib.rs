@@ -10,7 +10,8 @@
 //!     ├── Body ── bytes of known length, or chunks                              (body.rs, chunk.rs)
 //!     └── operations                                                            (operations/)
 //!           ├── read, list, archive, slice, index ──> files, folders, tar, CSV
-//!           ├── upload, change                   ──> PUT, forms, DELETE, MOVE
+//!           ├── upload, change                   ──> PUT, forms, DELETE
+//!           ├── propfind, copy, lock             ──> WebDAV                    (dav/)
 //!           └── live, replay, state, control     ──> events, samples, status, recorder
 //!                 │                    │
 //!              Storage             Instrument                                   (storage.rs, instrument.rs)
@@ -81,6 +82,7 @@ mod body;
 mod card;
 mod card_recorder;
 mod chunk;
+mod dav;
 mod error;
 mod guard;
 mod head;
@@ -104,6 +106,7 @@ mod wire;
 
 pub use card::{CardStorage, CardStorageFile, CardUpload};
 pub use card_recorder::{Actions, CardRecorder, LiveStream};
+pub use dav::Depth;
 pub use error::Error;
 pub use guard::{Content, admit};
 pub use head::{Fields, Head, Method, parse};

@@ -1,7 +1,9 @@
 //! From a request head to an operation: a pure function.
 
+use crate::dav::Depth;
 use crate::guard::{self, Content};
 use crate::head::{Head, Method, split_url};
+use crate::operations::lock::overlap;
 use crate::path::{Path, Query, check, decode_path, name};
 use crate::server::Config;
 use crate::status::{Refused, Status};
@@ -47,6 +49,19 @@ pub enum Operation<'h> {
         /// New path, encoded.
         to: &'h str,
     },
+    /// Copies.
+    Copy {
+        /// New path, encoded.
+        to: &'h str,
+    },
+    /// Sends the properties of a path.
+    Propfind(Depth),
+    /// Refuses to change properties.
+    Proppatch,
+    /// Locks a path.
+    Lock,
+    /// Ends a lock.
+    Unlock,
     /// Lists the sessions.
     Sessions,
     /// Sends the recordings of the session with this name as tar.
@@ -128,7 +143,18 @@ pub fn route<'h>(head: &Head<'h>, config: &Config) -> Result<Route<'h>, Refused>
         (Method::Put, _) => put(head, decode_path(path)?)?,
         (Method::Delete, _) => at(Operation::Remove, decode_path(path)?),
         (Method::Mkcol, _) => make_directory(head, decode_path(path)?)?,
-        (Method::Move, _) => rename(head, decode_path(path)?)?,
+        (Method::Move, _) => {
+            let (to, path) = destination(head, decode_path(path)?)?;
+            at(Operation::Move { to }, path)
+        }
+        (Method::Copy, _) => {
+            let (to, path) = destination(head, decode_path(path)?)?;
+            at(Operation::Copy { to }, path)
+        }
+        (Method::Propfind, _) => at(Operation::Propfind(Depth::of(head)?), decode_path(path)?),
+        (Method::Proppatch, _) => at(Operation::Proppatch, decode_path(path)?),
+        (Method::Lock, _) => at(Operation::Lock, decode_path(path)?),
+        (Method::Unlock, _) => at(Operation::Unlock, decode_path(path)?),
         (Method::Options, _) => plain(Operation::Options),
     };
     if route.operation == Operation::ConfirmRemoval && config.is_read_only {
@@ -158,10 +184,12 @@ impl Operation<'_> {
         use Operation as Op;
         match self {
             Op::Read(_) | Op::Tar | Op::ConfirmRemoval | Op::List | Op::Options => false,
+            Op::Propfind(_) => false,
             Op::Sessions | Op::Session(_) | Op::Days | Op::Day(_) => false,
             Op::Status | Op::Gaps { .. } | Op::Metrics | Op::Live(_) => false,
             Op::RemoveWithKey | Op::Create | Op::Remove | Op::Put | Op::Upload { .. } => true,
             Op::MakeDirectory | Op::Move { .. } | Op::Record(_) | Op::Clock(_) => true,
+            Op::Copy { .. } | Op::Proppatch | Op::Lock | Op::Unlock => true,
         }
     }
 }
@@ -299,7 +327,7 @@ fn stream(query: Query) -> Result<u8, Refused> {
 
 /// Returns the number of the first sample of an event stream: the one after `Last-Event-ID`, or `from`.
 fn next_sample(head: &Head, query: Query) -> Result<Option<u64>, Refused> {
-    match head.fields.last_event_id {
+    match head.field("Last-Event-ID")? {
         None => query.number("from"),
         Some(id) => match id.parse::<u64>() {
             Ok(id) => Ok(Some(id.saturating_add(1))),
@@ -370,7 +398,7 @@ fn boundary<'h>(head: &Head<'h>) -> Result<&'h str, Refused> {
         Status::UnsupportedMediaType,
         "uploads by POST are multipart/form-data, as curl -F sends them",
     );
-    let value = head.fields.content_type.ok_or(BAD)?;
+    let value = head.field("Content-Type")?.ok_or(BAD)?;
     let mut parts = value.split(';').map(str::trim);
     let is_form = parts
         .next()
@@ -388,7 +416,7 @@ fn boundary<'h>(head: &Head<'h>) -> Result<&'h str, Refused> {
 }
 
 fn put<'h>(head: &Head<'h>, path: Path) -> Result<Route<'h>, Refused> {
-    if head.fields.update_range.is_some() || head.fields.content_range.is_some() {
+    if head.field("X-Update-Range")?.is_some() || head.field("Content-Range")?.is_some() {
         return Err(Refused::new(
             Status::NotImplemented,
             "the server replaces whole files; it does not append to them",
@@ -413,8 +441,18 @@ fn make_directory<'h>(head: &Head<'h>, path: Path) -> Result<Route<'h>, Refused>
     }
 }
 
-fn rename<'h>(head: &Head<'h>, path: Path) -> Result<Route<'h>, Refused> {
-    let to = head.fields.destination;
+/// Returns the path of a target.
+pub(crate) fn target_path(head: &Head) -> Result<Path, Refused> {
+    decode_path(
+        head.target
+            .split_once('?')
+            .map_or(head.target, |(path, _)| path),
+    )
+}
+
+/// Returns the new path of COPY or MOVE, encoded, and the old one.
+fn destination<'h>(head: &Head<'h>, path: Path) -> Result<(&'h str, Path), Refused> {
+    let to = head.field("Destination")?;
     let to = to.ok_or(Refused::bad("the field Destination is missing"))?;
     let to = match to.starts_with('/') {
         true => to,
@@ -425,16 +463,13 @@ fn rename<'h>(head: &Head<'h>, path: Path) -> Result<Route<'h>, Refused> {
     };
     let target = decode_path(to)?;
     check(&target)?;
-    let is_inside = target
-        .strip_prefix(path.as_str())
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    if is_inside || target == "/" || is_reserved(&target) {
+    if overlap(&target, &path) || is_reserved(&target) {
         return Err(Refused::new(
             Status::Forbidden,
-            "the path cannot be moved there",
+            "the path cannot be moved or copied there",
         ));
     }
-    Ok(at(Operation::Move { to }, path))
+    Ok((to, path))
 }
 
 /// Returns true if a new path is a file, by the rule of the web server of study 1: its name has a dot after the first

@@ -1,8 +1,9 @@
 //! The server, and the path of a request through it.
 
 use crate::body::Body;
+use crate::dav::locks::Locks;
 use crate::guard::{self, Credentials};
-use crate::head::{self, Head};
+use crate::head::{self, Head, Method};
 use crate::limits::{DRAIN_BYTES_MAX, DRAIN_MS, HEAD_BYTES_MAX, OUT_BYTES, WRONG_CREDENTIALS_MS};
 use crate::operations::archive::Source;
 use crate::operations::condition::Changes;
@@ -11,7 +12,7 @@ use crate::route::{Operation, Route, route};
 use crate::status::{Closed, Fault, Refused, Status};
 use crate::wire::{Length, Received, Wire};
 use crate::{Instrument, Storage, Timer};
-use core::cell::Cell;
+use core::cell::{Cell, RefCell};
 use core::ops::Range;
 use embedded_io_async::{Read, Write};
 
@@ -39,6 +40,7 @@ pub struct Server<'a, S, I, T> {
     pub(crate) config: Config<'a>,
     pub(crate) event_streams: Cell<u8>,
     pub(crate) changes: Cell<Changes>,
+    pub(crate) locks: RefCell<Locks>,
     pub(crate) counters: Counters,
 }
 
@@ -89,6 +91,7 @@ impl<'a, S: Storage, I: Instrument, T: Timer> Server<'a, S, I, T> {
             config,
             event_streams: Cell::new(0),
             changes: Cell::default(),
+            locks: RefCell::default(),
             counters: Counters::default(),
         }
     }
@@ -167,7 +170,10 @@ impl<'a, S: Storage, I: Instrument, T: Timer> Server<'a, S, I, T> {
         body: &mut Body<'_>,
     ) -> Result<(), Fault> {
         guard::admit(head, &self.config)?;
-        self.authenticate(head).await?;
+        // Finder looks for WebDAV before it logs in.
+        if head.method != Method::Options {
+            self.authenticate(head).await?;
+        }
         let Route {
             operation,
             mut path,
@@ -184,7 +190,12 @@ impl<'a, S: Storage, I: Instrument, T: Timer> Server<'a, S, I, T> {
                 self.upload(wire, head, body, boundary, &mut path).await
             }
             Operation::MakeDirectory => self.make_directory(wire, head, &path).await,
-            Operation::Move { to } => self.rename(wire, head, &path, to).await,
+            Operation::Move { to } => self.rename(wire, head, &mut path, to).await,
+            Operation::Copy { to } => self.copy(wire, head, &mut path, to).await,
+            Operation::Propfind(depth) => self.propfind(wire, body, &path, depth).await,
+            Operation::Proppatch => self.proppatch(wire, head, body, &path).await,
+            Operation::Lock => self.lock(wire, head, body, &path).await,
+            Operation::Unlock => self.unlock(wire, head, &path).await,
             Operation::Tar => {
                 let source = Source::Folder(path.len());
                 self.archive(wire, head, source, &mut path).await
@@ -200,7 +211,10 @@ impl<'a, S: Storage, I: Instrument, T: Timer> Server<'a, S, I, T> {
             Operation::Clock(query) => self.clock(wire, body, query).await,
             Operation::Options => {
                 wire.start(Status::NoContent).await?;
-                wire.text(format_args!("Allow: {METHODS}\r\n")).await?;
+                wire.text(format_args!(
+                    "Allow: {METHODS}\r\nDAV: 1, 2\r\nMS-Author-Via: DAV\r\n"
+                ))
+                .await?;
                 wire.body(Length::None).await?;
                 Ok(wire.finish().await?)
             }
@@ -213,7 +227,7 @@ impl<'a, S: Storage, I: Instrument, T: Timer> Server<'a, S, I, T> {
 
     async fn authenticate(&self, head: &Head<'_>) -> Result<(), Refused> {
         let refused = Refused::new(Status::Unauthorized, "user name and password are needed");
-        match guard::credentials(head, &self.config) {
+        match guard::credentials(head, &self.config)? {
             Credentials::Right => Ok(()),
             Credentials::Missing => Err(refused),
             Credentials::Wrong => {
@@ -225,4 +239,5 @@ impl<'a, S: Storage, I: Instrument, T: Timer> Server<'a, S, I, T> {
 }
 
 /// Methods that the server implements.
-pub(crate) const METHODS: &str = "GET, HEAD, POST, PUT, DELETE, MKCOL, MOVE, OPTIONS";
+pub(crate) const METHODS: &str =
+    "GET, HEAD, POST, PUT, DELETE, OPTIONS, PROPFIND, PROPPATCH, MKCOL, COPY, MOVE, LOCK, UNLOCK";

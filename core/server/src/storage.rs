@@ -151,6 +151,14 @@ pub trait Storage {
     /// or another failure.
     async fn remove(&self, path: &str, is_recursive: bool) -> Result<(), Error>;
 
+    /// Copies a directory with everything that clients can see in it; nothing has the new path.
+    ///
+    /// # Errors
+    /// [`Error::Forbidden`] by default: on a small device, clients copy file by file.
+    async fn copy_directory(&self, _from: &str, _to: &str) -> Result<(), Error> {
+        Err(Error::Forbidden)
+    }
+
     /// Creates a directory.
     ///
     /// # Errors

@@ -101,6 +101,11 @@ fn name_of(operation: &Operation) -> &'static str {
         Operation::Upload { .. } => "Upload",
         Operation::MakeDirectory => "MakeDirectory",
         Operation::Move { .. } => "Move",
+        Operation::Copy { .. } => "Copy",
+        Operation::Propfind(_) => "Propfind",
+        Operation::Proppatch => "Proppatch",
+        Operation::Lock => "Lock",
+        Operation::Unlock => "Unlock",
         Operation::Sessions => "Sessions",
         Operation::Session(_) => "Session",
         Operation::Days => "Days",
@@ -114,7 +119,7 @@ fn name_of(operation: &Operation) -> &'static str {
         Operation::Options => "Options",
     }
 }
-const OPERATIONS: usize = 22;
+const OPERATIONS: usize = 27;
 
 #[test]
 fn every_operation_is_documented() {

@@ -98,7 +98,7 @@ fn heads_that_are_not_http_are_refused() {
             400,
         ),
         ("BREW /a.txt HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n", 501),
-        ("PROPFIND / HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n", 501),
+        ("SEARCH / HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n", 501),
         ("POST /a.txt HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n", 405),
         ("GET /clock HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n", 405),
     ] {

@@ -5,7 +5,7 @@ use super::list::{PAGE_FIELDS, PAGE_START, html, url};
 use super::upload::{done, see};
 use crate::body::Body;
 use crate::head::Head;
-use crate::path::{decode_path, parent};
+use crate::path::parent;
 use crate::range::tag_of;
 use crate::route::names_file;
 use crate::status::{Fault, Refused, Status};
@@ -83,29 +83,9 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         is_recursive: bool,
     ) -> Result<(), Fault> {
         let _turn = self.turn(head, path, Target::Existing).await?;
-        Ok(self.storage.remove(path, is_recursive).await?)
-    }
-
-    /// Renames a file or folder.
-    pub(crate) async fn rename<C: Read + Write>(
-        &self,
-        wire: &mut Wire<'_, C, T>,
-        head: &Head<'_>,
-        from: &str,
-        to: &str,
-    ) -> Result<(), Fault> {
-        let to = decode_path(to)?;
-        self.storage.open(from).await?;
-        let turn = self.turn(head, from, Target::Existing).await?;
-        let renamed = self.storage.rename(from, &to).await;
-        drop(turn);
-        match renamed {
-            Ok(()) => done(wire, Status::Created).await,
-            Err(error @ Error::NotFound) => {
-                Err(Refused::new(Status::Conflict, error.reason()).into())
-            }
-            Err(error) => Err(error.into()),
-        }
+        self.storage.remove(path, is_recursive).await?;
+        self.locks().forget(path);
+        Ok(())
     }
 
     /// Sends a page that asks whether to remove a path.

@@ -1,5 +1,7 @@
 //! Conditions of changes (RFC 9110, section 13), and turns in which they stay true until the change is made.
 
+use super::lock::LOCKED;
+use crate::dav::locks::{Extent, Permission};
 use crate::head::Head;
 use crate::limits::TURN_MS;
 use crate::range::is_met;
@@ -58,6 +60,8 @@ pub(crate) enum Target {
     Any,
     /// The change fails without it.
     Existing,
+    /// The request only reads it.
+    Source,
 }
 
 impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
@@ -85,18 +89,33 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         path: &str,
         target: Target,
     ) -> Result<(), Fault> {
-        if !head.fields.has_condition() {
+        let permission = match target {
+            Target::Any => self.permission(head, path, Extent::File)?,
+            Target::Existing => self.permission(head, path, Extent::Tree)?,
+            Target::Source => Permission::Granted,
+        };
+        if permission == Permission::Refused && !head.fields.has_if {
+            return Err(LOCKED.into());
+        }
+        if permission == Permission::Granted && !head.fields.has_condition() {
             return Ok(());
         }
         let stat = match self.storage.open(path).await {
             Ok(file) => Some(self.storage.stat(&file)),
-            Err(Error::NotFound) if target == Target::Existing => return Ok(()),
-            Err(Error::NotFound) => None,
+            Err(Error::NotFound) if target == Target::Any => None,
+            Err(Error::NotFound) => return Ok(()),
             Err(error) => return Err(error.into()),
         };
-        match stat.is_some_and(|stat| stat.is_growing) || is_met(&head.fields, stat.as_ref()) {
-            true => Ok(()),
-            false => Err(NOT_MET.into()),
+        let is_growing = stat.is_some_and(|stat| stat.is_growing);
+        let field = head.field("If")?;
+        let is_if_met = field.map(|field| self.is_if_met(field, path, stat.as_ref()));
+        if !is_growing && !(is_met(&head.fields, stat.as_ref()) && is_if_met.unwrap_or(Ok(true))?) {
+            return Err(NOT_MET.into());
+        }
+        match permission {
+            Permission::Granted => Ok(()),
+            Permission::IfExisting if stat.is_some() => Ok(()),
+            _ => Err(LOCKED.into()),
         }
     }
 }

@@ -155,7 +155,7 @@ struct Form<'f, 'h> {
 }
 
 const DAMAGED: Fault = Fault::Refused(Refused::bad("the form is damaged or incomplete"));
-const NO_FOLDER: Refused = Refused::new(Status::Conflict, "the folder does not exist");
+pub(crate) const NO_FOLDER: Refused = Refused::new(Status::Conflict, "the folder does not exist");
 
 impl Form<'_, '_> {
     /// Reads more bytes into the buffer.

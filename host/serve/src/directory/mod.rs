@@ -5,10 +5,12 @@
 //!             ├── listing.rs: entries of a directory
 //!             ├── upload.rs: temporary file ── fsync ── rename
 //!             ├── change.rs: rename, remove, create a directory
+//!             ├── copy.rs: copy a directory
 //!             └── recordings.rs: sessions and days
 //! ```
 
 mod change;
+mod copy;
 mod file;
 mod listing;
 mod recordings;
@@ -119,6 +121,10 @@ impl Storage for DirectoryStorage {
     async fn remove(&self, path: &str, is_recursive: bool) -> Result<(), Error> {
         self.check_not_recorded(path)?;
         change::remove(&self.root, path, is_recursive).await
+    }
+
+    async fn copy_directory(&self, from: &str, to: &str) -> Result<(), Error> {
+        copy::copy_directory(self, from, to).await
     }
 
     async fn make_directory(&self, path: &str) -> Result<(), Error> {
