@@ -41,6 +41,19 @@ pub const FOR_TESTS: &[Package] = &[
         program: "curl",
         name: "curl",
     },
+    // Clients of WebDAV, and a test of conformance.
+    Package {
+        program: "cadaver",
+        name: "cadaver",
+    },
+    Package {
+        program: "litmus",
+        name: "litmus",
+    },
+    Package {
+        program: "rclone",
+        name: "rclone",
+    },
     // Provides terminals of a given width.
     Package {
         program: "script",

@@ -159,6 +159,14 @@ pub trait Storage {
         Err(Error::Forbidden)
     }
 
+    /// Sets the time of the last change of a file, in s since 1970-01-01 UTC; returns false if the storage cannot.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open).
+    async fn set_modified(&self, _path: &str, _modified_s: u64) -> Result<bool, Error> {
+        Ok(false)
+    }
+
     /// Creates a directory.
     ///
     /// # Errors

@@ -45,7 +45,15 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
             true => Status::Created,
             false => Status::NoContent,
         };
-        done(wire, status).await
+        let is_dated = match head.field("X-OC-Mtime")?.map(str::parse) {
+            Some(Ok(modified_s)) => self.storage.set_modified(path, modified_s).await,
+            _ => Ok(false),
+        };
+        wire.start(status).await?;
+        if is_dated == Ok(true) {
+            wire.bytes(b"X-OC-Mtime: accepted\r\n").await?;
+        }
+        end(wire, status).await
     }
 
     /// Begins an upload if its conditions are met; the folder has to exist.
@@ -265,6 +273,14 @@ pub(crate) async fn done<C: Read + Write, T: Timer>(
     status: Status,
 ) -> Result<(), Fault> {
     wire.start(status).await?;
+    end(wire, status).await
+}
+
+/// Ends a response without a body.
+async fn end<C: Read + Write, T: Timer>(
+    wire: &mut Wire<'_, C, T>,
+    status: Status,
+) -> Result<(), Fault> {
     wire.body(match status {
         Status::NoContent => Length::None,
         _ => Length::Known(0),

@@ -5,8 +5,8 @@ use super::upload::is_temporary;
 use crate::beneath::{Root, error_of, is_hidden, stem_of_part};
 use cardiograph_server::Error;
 use rustix::fs::{
-    AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, fsync, mkdirat, openat, renameat,
-    renameat_with, statat, unlinkat,
+    AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, Timespec, Timestamps, UTIME_OMIT, fsync,
+    mkdirat, openat, renameat, renameat_with, statat, unlinkat, utimensat,
 };
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
@@ -75,6 +75,24 @@ pub async fn make_directory(root: &Arc<Root>, path: &str) -> Result<(), Error> {
         fsync(&parent)
     })
     .await
+}
+
+/// Sets the time of the last change of a file.
+pub async fn set_modified(root: &Arc<Root>, path: &str, modified_s: u64) -> Result<bool, Error> {
+    let (parent, name) = root.parent(path)?;
+    let (name, Ok(modified_s)) = (name.to_string(), i64::try_from(modified_s)) else {
+        return Ok(false);
+    };
+    let time = |tv_sec, tv_nsec| Timespec { tv_sec, tv_nsec };
+    aside(move || {
+        let times = Timestamps {
+            last_access: time(0, UTIME_OMIT),
+            last_modification: time(modified_s, 0),
+        };
+        utimensat(&parent, &name, &times, AtFlags::SYMLINK_NOFOLLOW)
+    })
+    .await?;
+    Ok(true)
 }
 
 /// Refuses to move a directory with unfinished recordings in it.

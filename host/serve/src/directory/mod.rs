@@ -127,6 +127,11 @@ impl Storage for DirectoryStorage {
         copy::copy_directory(self, from, to).await
     }
 
+    async fn set_modified(&self, path: &str, modified_s: u64) -> Result<bool, Error> {
+        self.check_not_recorded(path)?;
+        change::set_modified(&self.root, path, modified_s).await
+    }
+
     async fn make_directory(&self, path: &str) -> Result<(), Error> {
         change::make_directory(&self.root, path).await
     }
