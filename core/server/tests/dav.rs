@@ -4,7 +4,7 @@ mod memory;
 
 use cardiograph_server::*;
 use memory::client::{CONFIG, Response, responses};
-use memory::socket::{Clock, End, Socket};
+use memory::socket::{Clock, End, Socket, both};
 use memory::{Memory, Node};
 
 /// A server with a few files.
@@ -360,5 +360,39 @@ fn pages_of_other_sites_reach_no_method() {
             let fields = [field, "Destination: /x", "Depth: 0"];
             assert_eq!(ask(&rig, &server, &line, &fields, "").status, 403, "{line}");
         }
+    }
+}
+
+#[test]
+fn a_slow_client_with_a_lock_holds_up_nobody() {
+    let rig = Rig::new();
+    let server = rig.server();
+    let token = lock(&rig, &server, "/d", &[]).unwrap();
+    let refreshed = format!("If: ({token})\r\n");
+    for (line, fields) in [
+        ("LOCK /e", ""),
+        ("LOCK /d", &*refreshed),
+        ("PROPFIND /d", "Depth: 1\r\n"),
+        ("UNLOCK /d", &*format!("Lock-Token: {token}\r\n")),
+    ] {
+        let body = if line == "LOCK /e" { LOCK } else { "" };
+        let length = body.len();
+        let slow = format!(
+            "{line} HTTP/1.1\r\nHost: 10.0.0.1\r\nContent-Length: {length}\r\n{fields}\r\n{body}"
+        );
+        let mut one = Socket::new(&rig.clock, [slow.into_bytes()], End::Close);
+        one.write_ms = 20;
+        one.write_bytes_max = 64;
+        // The other client is served while the first one receives its response.
+        let other = "PUT /d/x.csv HTTP/1.1\r\nHost: 10.0.0.1\r\nContent-Length: 0\r\n\r\n";
+        let mut two = Socket::new(&rig.clock, [other.repeat(40).into_bytes()], End::Close);
+        two.write_ms = 1;
+        let sent = two.sent.clone();
+        let (mut first, mut second) = (Buffers::new(), Buffers::new());
+        rig.clock.run(both(
+            server.serve(&mut one, &mut first),
+            server.serve(&mut two, &mut second),
+        ));
+        assert_eq!(responses(&sent.take(), &[]).len(), 40, "{line}");
     }
 }

@@ -73,7 +73,9 @@ fn rclone_copies_compares_and_removes_folders() {
     let server = Server::start();
     let folder = server.outside().join("local");
     fs::create_dir_all(folder.join("sub folder")).unwrap();
-    let bytes: Vec<u8> = (0..3_000_000_u32).map(|at| (at.wrapping_mul(at) >> 7) as u8).collect();
+    let bytes: Vec<u8> = (0..3_000_000_u32)
+        .map(|at| (at.wrapping_mul(at) >> 7) as u8)
+        .collect();
     fs::write(folder.join("large.bin"), &bytes).unwrap();
     fs::write(
         folder.join("sub folder/ä&b +1.txt"),

@@ -175,10 +175,10 @@ fn elements<'b>(
                 }
             }
             // A prefix cannot be undeclared (Namespaces in XML 1.0, section 2.2).
-            Token::Attribute { prefix, value, .. } if prefix.as_str() == "xmlns" => {
-                if value.as_str().is_empty() {
-                    return Err(MALFORMED);
-                }
+            Token::Attribute { prefix, value, .. }
+                if prefix.as_str() == "xmlns" && value.as_str().is_empty() =>
+            {
+                return Err(MALFORMED);
             }
             Token::DtdStart { .. } | Token::EmptyDtd { .. } => return Err(HAS_DTD),
             _ => (),

@@ -106,10 +106,13 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
             Err(Error::NotFound) => return Ok(()),
             Err(error) => return Err(error.into()),
         };
+        let is_if_met = match head.field("If")? {
+            Some(field) => self.is_if_met(field, path, stat.as_ref())?,
+            None => true,
+        };
         let is_growing = stat.is_some_and(|stat| stat.is_growing);
-        let field = head.field("If")?;
-        let is_if_met = field.map(|field| self.is_if_met(field, path, stat.as_ref()));
-        if !is_growing && !(is_met(&head.fields, stat.as_ref()) && is_if_met.unwrap_or(Ok(true))?) {
+        let are_met = is_met(&head.fields, stat.as_ref()) && is_if_met;
+        if !is_growing && !are_met {
             return Err(NOT_MET.into());
         }
         match permission {

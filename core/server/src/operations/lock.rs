@@ -130,7 +130,8 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
     ) -> Result<(), Fault> {
         let token = head.field("Lock-Token")?.ok_or(NO_TOKEN)?;
         let token = token.trim_start_matches('<').trim_end_matches('>');
-        match self.locks().release(path, token) {
+        let was_locked = self.locks().release(path, token);
+        match was_locked {
             true => done(wire, Status::NoContent).await,
             false => Err(NOT_LOCKED.into()),
         }
