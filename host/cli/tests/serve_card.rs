@@ -73,6 +73,36 @@ fn an_image_is_served_without_a_change() {
 }
 
 #[test]
+fn a_file_is_neither_moved_nor_copied_onto_itself() {
+    for fat_bits in ["16", "32"] {
+        let own = directory();
+        let contents = image(own.path(), fat_bits);
+        let serving = Serving::target(own.path(), "card.img", &["--write"]);
+        let request = |method: &str, to: &str| {
+            let to = format!("Destination: /A%20folder/{to}");
+            let args = ["-X", method, "-H", &to, "-w", "%{http_code}"];
+            let answer = serving.curl(&args, "/A%20folder/A%20long%20name.bin");
+            String::from_utf8(answer).unwrap()
+        };
+        // FAT does not distinguish case, and gives each long name a short one.
+        for name in ["a%20LONG%20name.BIN", "ALONGN~1.BIN"] {
+            for method in ["MOVE", "COPY"] {
+                let answer = request(method, name);
+                assert!(answer.ends_with("403"), "{method} to {name}: {answer}");
+            }
+        }
+        assert!(request("COPY", "copy.bin").ends_with("201"));
+        assert!(request("COPY", "copy.bin").ends_with("204"));
+        assert!(request("MOVE", "copy.bin").ends_with("204"));
+        assert_eq!(serving.curl(&[], "/A%20folder/copy.bin"), contents);
+        assert_eq!(serving.end("-INT").code, Some(130));
+        let listed = must(own.path(), "mdir", &["-b", "-i", "card.img", "::/A folder"]);
+        assert_eq!(listed.trim_ascii(), b"::/A folder/copy.bin");
+        must(own.path(), "fsck.fat", &["-n", "card.img"]);
+    }
+}
+
+#[test]
 fn two_servers_read_an_image_at_the_same_time() {
     let own = directory();
     let contents = image(own.path(), "16");
