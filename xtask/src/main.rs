@@ -14,6 +14,8 @@
 //!
 //! `cargo xtask rp2040`: the recorder on an emulated Raspberry Pi Pico only.
 //!
+//! `cargo xtask size`: flash and RAM of the firmware that `firmware` and `rp2040` have built.
+//!
 //! `cargo xtask power-cut`: the power-cut test only, with a given number of cases, or for a single case.
 //!
 //! `cargo xtask mutants`: mutates the device crates and lists the mutants that no test detects.
@@ -35,11 +37,12 @@ mod power_cut;
 mod readme;
 mod rp2040;
 mod run;
+mod size;
 mod test;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask test | english | readme | firmware | crates | arduino | c | rp2040 | power-cut | bench [overhead|analyze|card|pan|recorder|serve] | mutants [SHARDS] | fuzz SECONDS";
+const USAGE: &str = "usage: cargo xtask test | english | readme | firmware | crates | arduino | c | rp2040 | size | power-cut | bench [overhead|analyze|card|pan|recorder|serve] | mutants [SHARDS] | fuzz SECONDS";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
         ["crates"] => crates::all().map(drop),
         ["firmware"] => firmware::all().map(drop),
         ["rp2040"] => rp2040::all().map(drop),
+        ["size"] => size::all().map(drop),
         ["bench"] => bench::all(),
         ["bench", name] => bench::one(name),
         ["fuzz", seconds] => seconds
