@@ -120,7 +120,7 @@ impl fmt::Display for Event {
             Event::Short { bytes_max, .. } => {
                 write!(
                     f,
-                    "files have at most {bytes_max} B: no longer space is free"
+                    "files have at most {bytes_max} B: no longer run of blocks is free"
                 )
             }
             Event::Full { .. } => f.write_str("the card is full; remove files"),
