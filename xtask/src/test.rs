@@ -80,6 +80,7 @@ fn device_crates_build() -> Result<(), String> {
     for name in DEVICE_CRATES {
         build(&[name])?;
     }
+    build(&["cardiograph-server", "--no-default-features"])?;
     build(&["cardiograph-recorder", "--features", "defmt"])
 }
 

@@ -14,6 +14,7 @@ use embedded_io_async::{Read, Write};
 const TOO_LONG_FORM: Refused =
     Refused::new(Status::ContentTooLarge, "the form is longer than 512 bytes");
 
+#[cfg(feature = "webdav")]
 const TOO_LONG_TEXT: Refused =
     Refused::new(Status::ContentTooLarge, "the body is longer than 768 bytes");
 
@@ -140,6 +141,7 @@ impl<'h> Body<'h> {
     }
 
     /// Reads a text into the output buffer and returns it.
+    #[cfg(feature = "webdav")]
     pub(crate) async fn text<'o, C: Read + Write, T: Timer>(
         &mut self,
         wire: &'o mut Wire<'_, C, T>,

@@ -34,10 +34,15 @@ impl Method {
             "OPTIONS" => Method::Options,
             "MKCOL" => Method::Mkcol,
             "MOVE" => Method::Move,
+            #[cfg(feature = "webdav")]
             "COPY" => Method::Copy,
+            #[cfg(feature = "webdav")]
             "LOCK" => Method::Lock,
+            #[cfg(feature = "webdav")]
             "PROPFIND" => Method::Propfind,
+            #[cfg(feature = "webdav")]
             "PROPPATCH" => Method::Proppatch,
+            #[cfg(feature = "webdav")]
             "UNLOCK" => Method::Unlock,
             _ => return None,
         })

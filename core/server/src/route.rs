@@ -3,7 +3,7 @@
 use crate::dav::Depth;
 use crate::guard::{self, Content};
 use crate::head::{Head, Method, split_url};
-use crate::operations::lock::overlap;
+use crate::operations::permission::overlap;
 use crate::path::{Path, Query, check, decode_path, name};
 use crate::server::Config;
 use crate::status::{Refused, Status};

@@ -1,5 +1,7 @@
 //! The server, and the path of a request through it.
 
+#[cfg(not(feature = "webdav"))]
+use crate::Error;
 use crate::body::Body;
 use crate::dav::locks::Locks;
 use crate::guard::{self, Credentials};
@@ -191,11 +193,23 @@ impl<'a, S: Storage, I: Instrument, T: Timer> Server<'a, S, I, T> {
             }
             Operation::MakeDirectory => self.make_directory(wire, head, &path).await,
             Operation::Move { to } => self.rename(wire, head, &mut path, to).await,
+            #[cfg(feature = "webdav")]
             Operation::Copy { to } => self.copy(wire, head, &mut path, to).await,
+            #[cfg(feature = "webdav")]
             Operation::Propfind(depth) => self.propfind(wire, body, &path, depth).await,
+            #[cfg(feature = "webdav")]
             Operation::Proppatch => self.proppatch(wire, head, body, &path).await,
+            #[cfg(feature = "webdav")]
             Operation::Lock => self.lock(wire, head, body, &path).await,
+            #[cfg(feature = "webdav")]
             Operation::Unlock => self.unlock(wire, head, &path).await,
+            // The parser of heads does not know their methods.
+            #[cfg(not(feature = "webdav"))]
+            Operation::Copy { .. }
+            | Operation::Propfind(_)
+            | Operation::Proppatch
+            | Operation::Lock
+            | Operation::Unlock => Err(Refused::from(Error::Forbidden).into()),
             Operation::Tar => {
                 let source = Source::Folder(path.len());
                 self.archive(wire, head, source, &mut path).await
@@ -211,10 +225,9 @@ impl<'a, S: Storage, I: Instrument, T: Timer> Server<'a, S, I, T> {
             Operation::Clock(query) => self.clock(wire, body, query).await,
             Operation::Options => {
                 wire.start(Status::NoContent).await?;
-                wire.text(format_args!(
-                    "Allow: {METHODS}\r\nDAV: 1, 2\r\nMS-Author-Via: DAV\r\n"
-                ))
-                .await?;
+                wire.text(format_args!("Allow: {METHODS}\r\n")).await?;
+                #[cfg(feature = "webdav")]
+                wire.bytes(b"DAV: 1, 2\r\nMS-Author-Via: DAV\r\n").await?;
                 wire.body(Length::None).await?;
                 Ok(wire.finish().await?)
             }
@@ -239,5 +252,9 @@ impl<'a, S: Storage, I: Instrument, T: Timer> Server<'a, S, I, T> {
 }
 
 /// Methods that the server implements.
+#[cfg(feature = "webdav")]
 pub(crate) const METHODS: &str =
     "GET, HEAD, POST, PUT, DELETE, OPTIONS, PROPFIND, PROPPATCH, MKCOL, COPY, MOVE, LOCK, UNLOCK";
+/// Methods that the server implements.
+#[cfg(not(feature = "webdav"))]
+pub(crate) const METHODS: &str = "GET, HEAD, POST, PUT, DELETE, MKCOL, MOVE, OPTIONS";

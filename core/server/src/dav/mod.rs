@@ -6,11 +6,16 @@
 //!   locks ─────── a bounded table in memory                          (locks.rs)
 //! ```
 //!
-//! `operations/propfind.rs`, `operations/lock.rs` and `operations/copy.rs` use them. A server has no properties other
+//! `operations/propfind.rs`, `operations/lock.rs`, `operations/permission.rs` and `operations/copy.rs` use them. A server has no properties other
 //! than those of RFC 4918 that a file system knows, and forgets its locks when it restarts.
 
 pub(crate) mod condition;
+#[cfg_attr(
+    not(feature = "webdav"),
+    expect(dead_code, reason = "without WebDAV, the table stays empty")
+)]
 pub(crate) mod locks;
+#[cfg(feature = "webdav")]
 pub(crate) mod xml;
 
 use crate::head::Head;

@@ -1,6 +1,6 @@
 //! Conditions of changes (RFC 9110, section 13), and turns in which they stay true until the change is made.
 
-use super::lock::LOCKED;
+use super::permission::LOCKED;
 use crate::dav::locks::{Extent, Permission};
 use crate::head::Head;
 use crate::limits::TURN_MS;
@@ -61,6 +61,7 @@ pub(crate) enum Target {
     /// The change fails without it.
     Existing,
     /// The request only reads it.
+    #[cfg(feature = "webdav")]
     Source,
 }
 
@@ -92,6 +93,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         let permission = match target {
             Target::Any => self.permission(head, path, Extent::File)?,
             Target::Existing => self.permission(head, path, Extent::Tree)?,
+            #[cfg(feature = "webdav")]
             Target::Source => Permission::Granted,
         };
         if permission == Permission::Refused && !head.fields.has_if {

@@ -1,8 +1,11 @@
 //! COPY and MOVE (RFC 4918, sections 9.8 and 9.9).
 
 use super::condition::Target;
-use super::lock::LOCKED;
+use super::permission::LOCKED;
 use super::upload::{NO_FOLDER, done};
+#[cfg(feature = "webdav")]
+use crate::Stat;
+#[cfg(feature = "webdav")]
 use crate::dav::Depth;
 use crate::dav::locks::{Extent, Permission};
 use crate::head::Head;
@@ -10,7 +13,7 @@ use crate::path::{Path, decode_path};
 use crate::route::target_path;
 use crate::status::{Fault, Refused, Status};
 use crate::wire::Wire;
-use crate::{Error, Instrument, Kind, Server, Stat, Storage, Timer};
+use crate::{Error, Instrument, Kind, Server, Storage, Timer};
 use embedded_io_async::{Read, Write};
 
 const EXISTS: Refused = Refused::new(
@@ -50,6 +53,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
     }
 
     /// Copies a file or folder.
+    #[cfg(feature = "webdav")]
     pub(crate) async fn copy<C: Read + Write>(
         &self,
         wire: &mut Wire<'_, C, T>,
@@ -125,6 +129,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
     }
 
     /// Copies the first bytes of a file.
+    #[cfg(feature = "webdav")]
     async fn copy_file(&self, file: &S::File, bytes: u64, to: &str) -> Result<(), Error> {
         let mut upload = self.storage.create(to, Some(bytes)).await?;
         let mut offset = 0;

@@ -1,26 +1,20 @@
-//! LOCK, UNLOCK, and the conditions that locks put on changes (RFC 4918, sections 6 and 7).
+//! LOCK, UNLOCK and PROPPATCH (RFC 4918, sections 9.2, 9.10 and 9.11).
 
 use super::condition::Target;
+use super::permission::LOCKED;
 use super::upload::done;
 use crate::body::Body;
 use crate::dav::Depth;
-use crate::dav::condition::{Resource, next_list};
-use crate::dav::locks::{Extent, Lock, Locks, NoLock, Permission, duration_s, is_inside};
+use crate::dav::locks::{Extent, Lock, NoLock, Permission, duration_s};
 use crate::dav::xml;
-use crate::head::{Head, split_url};
-use crate::path::{Path, append, decode_path};
-use crate::range::tag_of;
+use crate::head::Head;
+use crate::path::{Path, append};
 use crate::status::{Fault, Refused, Status};
 use crate::wire::{Length, Wire};
-use crate::{Error, Instrument, Kind, Server, Stat, Storage, Timer};
+use crate::{Error, Instrument, Server, Storage, Timer};
 use core::hash::Hasher;
 use embedded_io_async::{Read, Write};
 
-/// A lock of another client forbids a change.
-pub(crate) const LOCKED: Refused = Refused::new(
-    Status::Locked,
-    "another client has locked the path or a part of it; try again later",
-);
 const NO_TOKEN: Refused = Refused::bad("the field Lock-Token is missing");
 const NOT_LOCKED: Refused =
     Refused::new(Status::Conflict, "the path is not locked with this token");
@@ -172,13 +166,6 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         Ok(wire.finish().await?)
     }
 
-    /// Returns the present locks.
-    pub(crate) fn locks(&self) -> core::cell::RefMut<'_, Locks> {
-        let mut locks = self.locks.borrow_mut();
-        locks.expire(self.timer.now_ms());
-        locks
-    }
-
     /// Returns one of the locks that cover a member of a folder, or the folder itself if `name` is empty.
     pub(crate) fn lock_at(&self, folder: &str, name: &str, index: usize) -> Option<Lock> {
         let mut path = Path::try_from(folder).ok()?;
@@ -186,40 +173,6 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
             append(&mut path, name).ok()?;
         }
         self.locks().covering(&path).nth(index).copied()
-    }
-
-    /// Decides whether the locks permit a change.
-    pub(crate) fn permission(
-        &self,
-        head: &Head<'_>,
-        path: &str,
-        extent: Extent,
-    ) -> Result<Permission, Refused> {
-        let tokens = head.field("If")?.unwrap_or_default();
-        Ok(self.locks().permission(path, extent, tokens))
-    }
-
-    /// Evaluates the field `If` for a path. Entity tags of other paths never match.
-    pub(crate) fn is_if_met(
-        &self,
-        field: &str,
-        path: &str,
-        stat: Option<&Stat>,
-    ) -> Result<bool, Refused> {
-        let (mut rest, mut resource) = (field, None);
-        let mut is_met = false;
-        while let Some((list, after)) = next_list(rest, &mut resource)? {
-            let named = list.resource.map(path_of).transpose()?;
-            let subject = named.as_deref().unwrap_or(path);
-            let state = State {
-                locks: &self.locks(),
-                path: subject,
-                stat: stat.filter(|_| subject == path),
-            };
-            is_met |= list.holds(&state)?;
-            rest = after;
-        }
-        Ok(is_met)
     }
 
     /// Returns an unpredictable number.
@@ -239,32 +192,4 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         };
         half(0) << 64 | half(1)
     }
-}
-
-/// State of a path for the field `If`.
-struct State<'s> {
-    locks: &'s Locks,
-    path: &'s str,
-    stat: Option<&'s Stat>,
-}
-
-impl Resource for State<'_> {
-    fn has_lock(&self, token: &str) -> bool {
-        self.locks.has(self.path, token)
-    }
-
-    fn has_tag(&self, tag: &str) -> bool {
-        let own = self.stat.filter(|stat| stat.kind == Kind::File).map(tag_of);
-        own.is_some_and(|own| own == tag)
-    }
-}
-
-/// Returns the path of a URL in the field `If`.
-fn path_of(url: &str) -> Result<Path, Refused> {
-    decode_path(split_url(url).map_or(url, |(_, path)| path))
-}
-
-/// Returns true if one path is the other, or one contains the other.
-pub(crate) fn overlap(one: &str, other: &str) -> bool {
-    one == other || is_inside(one, other) || is_inside(other, one)
 }

@@ -9,7 +9,10 @@ mod decode;
 pub(crate) mod index;
 mod list;
 mod live;
-pub(crate) mod lock;
+#[cfg(feature = "webdav")]
+mod lock;
+pub(crate) mod permission;
+#[cfg(feature = "webdav")]
 mod propfind;
 mod read;
 mod replay;
