@@ -1,4 +1,4 @@
-//! What locks and the field `If` permit (RFC 4918, sections 6, 7 and 10.4).
+//! Changes that locks and the field `If` permit (RFC 4918, sections 6, 7 and 10.4).
 
 use crate::dav::condition::{Resource, next_list};
 use crate::dav::locks::{Extent, Locks, Permission, is_inside};
