@@ -151,11 +151,18 @@ pub trait Storage {
     /// or another failure.
     async fn remove(&self, path: &str, is_recursive: bool) -> Result<(), Error>;
 
-    /// Copies a directory with everything that clients can see in it; nothing has the new path.
+    /// Returns true if the storage can [copy](Self::copy). A card cannot: a copy would keep a buffer for its writes while
+    /// it waits for one for its reads, and several copies could wait for each other.
+    fn copies(&self) -> bool {
+        false
+    }
+
+    /// Copies a file, or a directory with everything that clients can see in it, to a path that is free or, for a file,
+    /// belongs to another file, which is replaced in one step.
     ///
     /// # Errors
-    /// [`Error::Forbidden`] by default: on a small device, clients copy file by file.
-    async fn copy_directory(&self, _from: &str, _to: &str) -> Result<(), Error> {
+    /// Those of [`open`](Self::open), [`create`](Self::create) and [`commit`](Self::commit).
+    async fn copy(&self, _from: &str, _to: &str) -> Result<(), Error> {
         Err(Error::Forbidden)
     }
 

@@ -91,13 +91,14 @@ fn a_file_is_neither_moved_nor_copied_onto_itself() {
                 assert!(answer.ends_with("403"), "{method} to {name}: {answer}");
             }
         }
-        assert!(request("COPY", "copy.bin").ends_with("201"));
-        assert!(request("COPY", "copy.bin").ends_with("204"));
-        assert!(request("MOVE", "copy.bin").ends_with("204"));
-        assert_eq!(serving.curl(&[], "/A%20folder/copy.bin"), contents);
+        assert!(request("COPY", "copy.bin").ends_with("403"));
+        let other = ["-T", "/dev/null", "-w", "%{http_code}"];
+        assert_eq!(serving.curl(&other, "/A%20folder/moved.bin"), b"201");
+        assert!(request("MOVE", "moved.bin").ends_with("204"));
+        assert_eq!(serving.curl(&[], "/A%20folder/moved.bin"), contents);
         assert_eq!(serving.end("-INT").code, Some(130));
         let listed = must(own.path(), "mdir", &["-b", "-i", "card.img", "::/A folder"]);
-        assert_eq!(listed.trim_ascii(), b"::/A folder/copy.bin");
+        assert_eq!(listed.trim_ascii(), b"::/A folder/moved.bin");
         must(own.path(), "fsck.fat", &["-n", "card.img"]);
     }
 }

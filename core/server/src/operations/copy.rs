@@ -4,8 +4,6 @@ use super::condition::Target;
 use super::permission::LOCKED;
 use super::upload::{NO_FOLDER, done};
 #[cfg(feature = "webdav")]
-use crate::Stat;
-#[cfg(feature = "webdav")]
 use crate::dav::Depth;
 use crate::dav::locks::{Extent, Permission};
 use crate::head::Head;
@@ -16,6 +14,11 @@ use crate::wire::Wire;
 use crate::{Error, Instrument, Kind, Server, Storage, Timer};
 use embedded_io_async::{Read, Write};
 
+#[cfg(feature = "webdav")]
+const NO_COPY: Refused = Refused::new(
+    Status::Forbidden,
+    "a card does not copy: download the file and upload it again",
+);
 const EXISTS: Refused = Refused::new(
     Status::PreconditionFailed,
     "the new path exists, and Overwrite: F forbids to replace it",
@@ -62,27 +65,30 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         to: &str,
     ) -> Result<(), Fault> {
         self.check_conditions(head, path, Target::Source).await?;
+        let file = self.storage.open(path).await?;
+        let kind = self.storage.stat(&file).kind;
+        drop(file);
+        let is_shallow = kind == Kind::Directory && Depth::of(head)? == Depth::Zero;
+        if !is_shallow && !self.storage.copies() {
+            return Err(NO_COPY.into());
+        }
         let (source, existing) = self.compare(head, path, to, false).await?;
         // A copied file replaces another one in one step, at its end.
         if existing.is_some() && (existing, source) != (Some(Kind::File), Kind::File) {
             self.storage.remove(path, true).await?;
             self.locks().forget(path);
         }
-        *path = target_path(head)?;
-        let file = self.storage.open(path).await?;
-        let Stat { kind, bytes, .. } = self.storage.stat(&file);
-        *path = decode_path(to)?;
-        let copied = match kind {
-            Kind::File => self.copy_file(&file, bytes, path).await,
-            Kind::Directory if Depth::of(head)? == Depth::Zero => {
-                self.storage.make_directory(path).await
-            }
-            Kind::Directory => {
-                let from = target_path(head)?;
-                self.storage.copy_directory(&from, path).await
-            }
+        let copied = match is_shallow {
+            true => self.storage.make_directory(path).await,
+            false => self.copy_to(head, path).await?,
         };
         finish(wire, copied, existing.is_some()).await
+    }
+
+    #[cfg(feature = "webdav")]
+    async fn copy_to(&self, head: &Head<'_>, to: &str) -> Result<Result<(), Error>, Refused> {
+        let from = target_path(head)?;
+        Ok(self.storage.copy(&from, to).await)
     }
 
     /// Checks that a path may be replaced by another one. Returns the kinds of both, and sets `path` to the new path.
@@ -126,28 +132,6 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
             true => Err(Error::Recording.into()),
             false => Ok((source.kind, existing_kind)),
         }
-    }
-
-    /// Copies the first bytes of a file.
-    #[cfg(feature = "webdav")]
-    async fn copy_file(&self, file: &S::File, bytes: u64, to: &str) -> Result<(), Error> {
-        let mut upload = self.storage.create(to, Some(bytes)).await?;
-        let mut offset = 0;
-        while offset < bytes {
-            let bytes_max = usize::try_from(bytes - offset).unwrap_or(usize::MAX);
-            let piece = self.storage.read(file, offset, bytes_max).await;
-            let appended = match &piece {
-                Ok(piece) if piece.is_empty() => Err(Error::Changed),
-                Ok(piece) => self.storage.append(&mut upload, piece).await,
-                Err(error) => Err(*error),
-            };
-            offset += piece.map_or(0, |piece| piece.len() as u64);
-            if let Err(error) = appended {
-                self.storage.discard(upload).await;
-                return Err(error);
-            }
-        }
-        self.storage.commit(upload, to).await.map(drop)
     }
 }
 

@@ -405,6 +405,30 @@ impl Storage for Memory {
         Ok(())
     }
 
+    fn copies(&self) -> bool {
+        true
+    }
+
+    async fn copy(&self, from: &str, to: &str) -> Result<(), Error> {
+        self.check()?;
+        self.parent_exists(to)?;
+        let mut nodes = self.nodes.borrow_mut();
+        let copies: Vec<(String, Node)> = nodes
+            .iter()
+            .filter(|(path, _)| *path == from || path.starts_with(&format!("{from}/")))
+            .map(|(path, node)| (format!("{to}{}", &path[from.len()..]), node.clone()))
+            .collect();
+        for (path, mut node) in copies {
+            if let Node::File(contents) = &mut node {
+                self.generation.set(self.generation.get() + 1);
+                (contents.generation, contents.epoch) = (self.generation.get(), None);
+                contents.is_growing = false;
+            }
+            nodes.insert(path, node);
+        }
+        Ok(())
+    }
+
     async fn make_directory(&self, path: &str) -> Result<(), Error> {
         self.check()?;
         self.parent_exists(path)?;

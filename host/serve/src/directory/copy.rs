@@ -1,4 +1,4 @@
-//! Copies of directories, through the operations that clients use, so that the same is refused.
+//! Copies of files and directories, through the operations that clients use, so that the same is refused.
 
 use super::DirectoryStorage;
 use cardiograph_server::{Error, Kind, NAME_BYTES_MAX, Storage, is_hidden};
@@ -8,8 +8,12 @@ const PIECE_BYTES: usize = 1 << 20;
 /// Maximum number of files and directories in a copy.
 const ENTRIES_MAX: usize = 100_000;
 
-/// Copies a directory with everything that clients can see in it. An error leaves what was copied before.
-pub async fn copy_directory(storage: &DirectoryStorage, from: &str, to: &str) -> Result<(), Error> {
+/// Copies a file, or a directory with everything that clients can see in it. An error leaves what was copied before.
+pub async fn copy(storage: &DirectoryStorage, from: &str, to: &str) -> Result<(), Error> {
+    let file = storage.open(from).await?;
+    if storage.stat(&file).kind == Kind::File {
+        return copy_file(storage, from, to).await;
+    }
     storage.make_directory(to).await?;
     // Paths below `from`, each with a leading slash.
     let mut folders = vec![String::new()];

@@ -5,7 +5,7 @@
 //!             ├── listing.rs: entries of a directory
 //!             ├── upload.rs: temporary file ── fsync ── rename
 //!             ├── change.rs: rename, remove, create a directory
-//!             ├── copy.rs: copy a directory
+//!             ├── copy.rs: copy a file or directory
 //!             └── recordings.rs: sessions and days
 //! ```
 
@@ -123,8 +123,12 @@ impl Storage for DirectoryStorage {
         change::remove(&self.root, path, is_recursive).await
     }
 
-    async fn copy_directory(&self, from: &str, to: &str) -> Result<(), Error> {
-        copy::copy_directory(self, from, to).await
+    fn copies(&self) -> bool {
+        true
+    }
+
+    async fn copy(&self, from: &str, to: &str) -> Result<(), Error> {
+        copy::copy(self, from, to).await
     }
 
     async fn set_modified(&self, path: &str, modified_s: u64) -> Result<bool, Error> {
