@@ -63,8 +63,11 @@ fn bad_arguments_are_refused() {
     let own = directory();
     fs::write(own.path().join("file"), "").unwrap();
     for (args, part) in [
-        (&["serve", "none"][..], "none: "),
-        (&["serve", "file"], "file: not a card"),
+        (&["serve", "none", "--listen", "127.0.0.1:0"][..], "none: "),
+        (
+            &["serve", "file", "--listen", "127.0.0.1:0"],
+            "file: not a card",
+        ),
         (
             &["serve", "sim:class10-16g@esp32-s3-sd4"],
             "the board has an SD bus",
