@@ -1,7 +1,7 @@
 //! The recorder of a device, as the server sees it.
 
 use crate::instrument::{
-    Command, Gap, Instrument, ROW_BYTES_MAX, Refusal, Sample, Session, Status,
+    Command, Gap, Instrument, ROW_BYTES_MAX, Refusal, Sample, Session, Status, WriteLatency,
 };
 use crate::storage::RecordingPath;
 use cardiograph_recorder::{
@@ -34,6 +34,11 @@ pub trait Actions {
     /// [`Refusal`] if it is not possible now.
     fn set_clock(&self, _unix_ms: u64, _zone_min: i16) -> Result<(), Refusal> {
         Err(Refusal::Unsupported)
+    }
+
+    /// Returns the latency of a write; see [`Instrument::latency`].
+    fn latency(&self, _number: u64) -> Option<WriteLatency> {
+        None
     }
 
     /// Returns true if the device knows the date and time.
@@ -178,6 +183,10 @@ impl Instrument for CardRecorder<'_, '_> {
     fn gap(&self, number: u64) -> Option<Gap> {
         let (number, stream, gap) = self.desk.gap(number)?;
         Some(Gap::of(number, stream, &gap))
+    }
+
+    fn latency(&self, number: u64) -> Option<WriteLatency> {
+        self.actions.latency(number)
     }
 
     fn control(&self, command: Command) -> Result<(), Refusal> {

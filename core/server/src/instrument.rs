@@ -26,6 +26,12 @@ pub trait Instrument {
     /// If it is no longer known, returns the oldest known gap with its number.
     fn gap(&self, number: u64) -> Option<Gap>;
 
+    /// Returns the latency of a write by its number, counted from 0 at the start of the device; `None` after the newest
+    /// one, and on devices that keep none. If it is no longer known, returns the oldest known one with its number.
+    fn latency(&self, _number: u64) -> Option<WriteLatency> {
+        None
+    }
+
     /// Starts, stops or rotates the recording.
     ///
     /// # Errors
@@ -123,6 +129,17 @@ pub struct Gap {
     pub last_us: u64,
     /// Keyword for the reason.
     pub cause: &'static str,
+}
+
+/// Latency of one write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WriteLatency {
+    /// Number of the write, from 0.
+    pub number: u64,
+    /// End of the write, in ms since the start of the device.
+    pub at_ms: u64,
+    /// Latency, in us.
+    pub us: u32,
 }
 
 impl Gap {

@@ -90,6 +90,8 @@ mod instrument;
 mod limits;
 mod multipart;
 mod operations;
+#[cfg(feature = "page")]
+mod page;
 mod path;
 mod range;
 mod recording;
@@ -112,6 +114,7 @@ pub use guard::{Content, admit};
 pub use head::{Fields, Head, Method, parse};
 pub use instrument::{
     Command, Gap, Instrument, NoInstrument, ROW_BYTES_MAX, Refusal, Sample, Session, Status,
+    WriteLatency,
 };
 pub use limits::HEAD_BYTES_MAX;
 pub use path::{Path, Query, decode_path, is_hidden};

@@ -85,6 +85,9 @@ pub enum Operation<'h> {
     Record(Query<'h>),
     /// Sets the clock.
     Clock(Query<'h>),
+    /// Sends a file of the page.
+    #[cfg(feature = "page")]
+    Page(&'static crate::page::Asset),
     /// Lists the methods.
     Options,
 }
@@ -122,6 +125,8 @@ pub struct Live {
     pub stream: u8,
     /// Number of the first sample; `None` begins with the next one.
     pub next: Option<u64>,
+    /// The latencies of single writes, too.
+    pub has_writes: bool,
 }
 
 /// Determines the operation of a request.
@@ -186,6 +191,8 @@ impl Operation<'_> {
             Op::Read(_) | Op::Tar | Op::ConfirmRemoval | Op::List | Op::Options => false,
             Op::Propfind(_) => false,
             Op::Sessions | Op::Session(_) | Op::Days | Op::Day(_) => false,
+            #[cfg(feature = "page")]
+            Op::Page(_) => false,
             Op::Status | Op::Gaps { .. } | Op::Metrics | Op::Live(_) => false,
             Op::RemoveWithKey | Op::Create | Op::Remove | Op::Put | Op::Upload { .. } => true,
             Op::MakeDirectory | Op::Move { .. } | Op::Record(_) | Op::Clock(_) => true,
@@ -195,8 +202,19 @@ impl Operation<'_> {
 }
 
 /// Names in the root directory that stand for operations.
-const RESERVED: [&str; 10] = [
-    "list", "edit", "sessions", "days", "status", "gaps", "metrics", "live", "record", "clock",
+const RESERVED: &[&str] = &[
+    "list",
+    "edit",
+    "sessions",
+    "days",
+    "status",
+    "gaps",
+    "metrics",
+    "live",
+    "record",
+    "clock",
+    #[cfg(feature = "page")]
+    "page",
 ];
 
 /// Returns true if the server itself answers at a path.
@@ -209,6 +227,13 @@ pub(crate) fn is_reserved(path: &str) -> bool {
 /// `/edit` accepts only changes.
 pub(crate) fn is_answered(name: &str) -> bool {
     RESERVED.contains(&name) && name != "edit"
+}
+
+/// Returns true for a folder, and for paths in it.
+#[cfg(feature = "page")]
+fn is_in(path: &str, folder: &str) -> bool {
+    path.strip_prefix(folder)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 fn plain(operation: Operation<'_>) -> Route<'_> {
@@ -248,8 +273,14 @@ fn read<'h>(head: &Head<'h>, path: &'h str, query: Query<'h>) -> Result<Route<'h
             has_all: query.has("all"),
             stream,
             next: next_sample(head, query)?,
+            has_writes: query.has("writes"),
         }),
         "/record" | "/clock" => return Err(NO_METHOD),
+        #[cfg(feature = "page")]
+        _ if is_in(path, "/page") => match crate::page::find(path) {
+            Some(asset) => Operation::Page(asset),
+            None => return Err(crate::Error::NotFound.into()),
+        },
         _ => match path.strip_prefix("/sessions/") {
             Some(name) => return session(name),
             None => match path.strip_prefix("/days/") {

@@ -234,6 +234,8 @@ impl<'a, S: Storage, I: Instrument, T: Timer> Server<'a, S, I, T> {
             Operation::Status => self.status(wire).await,
             Operation::Gaps { since } => self.gaps(wire, since).await,
             Operation::Metrics => self.metrics(wire).await,
+            #[cfg(feature = "page")]
+            Operation::Page(asset) => self.asset(wire, head, asset).await,
             Operation::Live(live) => self.live(wire, &live, &mut path).await,
         }
     }

@@ -114,12 +114,14 @@ fn name_of(operation: &Operation) -> &'static str {
         Operation::Gaps { .. } => "Gaps",
         Operation::Metrics => "Metrics",
         Operation::Live(_) => "Live",
+        #[cfg(feature = "page")]
+        Operation::Page(_) => "Page",
         Operation::Record(_) => "Record",
         Operation::Clock(_) => "Clock",
         Operation::Options => "Options",
     }
 }
-const OPERATIONS: usize = 27;
+const OPERATIONS: usize = 27 + cfg!(feature = "page") as usize;
 
 #[test]
 fn every_operation_is_documented() {

@@ -194,7 +194,7 @@ fn a_failure_within_a_file_interrupts_the_answer() {
 }
 
 #[test]
-fn a_folder_has_a_page_without_scripts() {
+fn a_folder_has_a_page_that_needs_no_scripts() {
     let memory = Memory::default();
     memory.directory("/d");
     memory.file("/d/<b> & \"c\".csv", b"1");
@@ -206,7 +206,11 @@ fn a_folder_has_a_page_without_scripts() {
     let text = page.text();
     assert!(text.contains("&lt;b&gt; &amp; &quot;c&quot;.csv"), "{text}");
     assert!(text.contains("href=\"/d/%3Cb%3E%20%26%20%22c%22.csv?delete=1\""));
-    assert!(!text.contains("<b>") && !text.contains("<script"));
+    assert!(!text.contains("<b>"));
+    // Every script is a file of the page.
+    let scripts = text.matches("<script").count();
+    assert_eq!(scripts, text.matches("<script src=\"/page/").count());
+    assert_eq!(scripts > 0, cfg!(feature = "page"));
     assert!(!text.contains("now.csv?delete"));
     assert!(text.contains("action=\"/edit?dir=/d\""));
     memory.file("/d/index.htm", b"<script>alert(1)</script>");

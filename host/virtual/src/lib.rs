@@ -9,19 +9,22 @@
 //! Recorder, file system, driver and server are those of a device. `pace.rs` lets virtual time follow the clock of
 //! this computer; on a slow computer, it falls behind.
 
+mod latencies;
 mod magnetometer;
 mod pace;
 
 use cardiograph_record::dos_time_now;
 use cardiograph_recorder::{Newest, NewestMemory, Session, StreamConfig, Window};
 use cardiograph_serve::{Listener, Settings};
-use cardiograph_server::{Actions, CardRecorder, CardStorage, LiveStream, Refusal};
+use cardiograph_server::{Actions, CardRecorder, CardStorage, LiveStream, Refusal, WriteLatency};
 use cardiograph_sim_card::{Card, Seed, Spi};
 use cardiograph_sim_device::{Device, Outcome, StreamSetup};
+use latencies::Latencies;
 use magnetometer::Magnetometer;
 use pace::Pace;
 use std::cell::Cell;
 use std::io;
+use std::rc::Rc;
 
 /// Capacity of the ring buffer, in bytes.
 const RING_BYTES: usize = 64 << 10;
@@ -76,14 +79,20 @@ impl VirtualLogger {
         let newest: &NewestMemory<NEWEST_SAMPLES, NEWEST_BYTES> = Box::leak(Box::default());
         let newest = newest.handle();
         device.shown = vec![newest];
+        let latencies = Rc::new(Latencies::default());
+        let noted = Rc::clone(&latencies);
+        device.watch = Some(Box::new(move |card| noted.observe(card)));
         let mut session = None;
         loop {
             let again = listener.try_clone().map_err(|error| error.to_string())?;
-            let start = Start::default();
+            let start = Start {
+                session: Cell::default(),
+                latencies: Rc::clone(&latencies),
+            };
             record(
                 &device, newest, session, again, settings, is_stopped, &start,
             )?;
-            match start.0.take() {
+            match start.session.take() {
                 Some(next) if !is_stopped() => session = next,
                 _ => return Ok(()),
             }
@@ -143,14 +152,16 @@ fn record(
 }
 
 /// A request to record again, with a session: the device restarts with its card.
-#[derive(Default)]
-struct Start(Cell<Option<Option<Session>>>);
+struct Start {
+    session: Cell<Option<Option<Session>>>,
+    latencies: Rc<Latencies>,
+}
 
 impl Start {
     fn is_due(&self) -> bool {
-        let requested = self.0.take();
+        let requested = self.session.take();
         let is_due = requested.is_some();
-        self.0.set(requested);
+        self.session.set(requested);
         is_due
     }
 }
@@ -160,8 +171,12 @@ impl Actions for Start {
         let session = session
             .map(|it| Session::new(it.name, None, it.settings, &magnetometer::FORMAT))
             .transpose()?;
-        self.0.set(Some(session));
+        self.session.set(Some(session));
         Ok(())
+    }
+
+    fn latency(&self, number: u64) -> Option<WriteLatency> {
+        self.latencies.get(number)
     }
 
     fn has_clock(&self) -> bool {

@@ -14,6 +14,26 @@ pub(crate) const PAGE_FIELDS: &str = "Content-Type: text/html; charset=utf-8\r\n
     frame-ancestors 'none'; base-uri 'none'\r\n\
     Referrer-Policy: same-origin\r\nCache-Control: no-store\r\n";
 
+/// Policy of a folder's page: the scripts of this server only.
+#[cfg(feature = "page")]
+const FOLDER_FIELDS: &str = "Content-Type: text/html; charset=utf-8\r\n\
+    Content-Security-Policy: default-src 'none'; script-src 'self'; connect-src 'self'; \
+    style-src 'self' 'unsafe-inline'; form-action 'self'; \
+    frame-ancestors 'none'; base-uri 'none'\r\n\
+    Referrer-Policy: same-origin\r\nCache-Control: no-store\r\n";
+#[cfg(not(feature = "page"))]
+const FOLDER_FIELDS: &str = PAGE_FIELDS;
+
+/// Links to the style and the script of the page, at the end of a title.
+const TITLE_END: &str = match cfg!(feature = "page") {
+    true => {
+        "</title><link rel=\"stylesheet\" href=\"/page/page.css\">\
+        <script src=\"/page/live.js\" defer></script>\
+        <script src=\"/page/page.js\" defer></script><h1>"
+    }
+    false => "</title><h1>",
+};
+
 /// Beginning of a page, up to its title.
 pub(crate) const PAGE_START: &str = "<!DOCTYPE html><html lang=\"en\"><meta charset=\"utf-8\">\
     <meta name=\"viewport\" content=\"width=device-width\">\
@@ -57,11 +77,11 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         let mut name = EMPTY_NAME;
         wire.closes |= wire.is_old();
         wire.start(Status::Ok).await?;
-        wire.bytes(PAGE_FIELDS.as_bytes()).await?;
+        wire.bytes(FOLDER_FIELDS.as_bytes()).await?;
         wire.body(Length::Unknown).await?;
         wire.bytes(PAGE_START.as_bytes()).await?;
         html(wire, path).await?;
-        wire.bytes(b"</title><h1>").await?;
+        wire.bytes(TITLE_END.as_bytes()).await?;
         html(wire, path).await?;
         wire.bytes(b"</h1><p>").await?;
         if path != "/" {

@@ -7,7 +7,7 @@ use crate::path::Path;
 use crate::route::Live;
 use crate::status::{Closed, Fault, Refused, Status};
 use crate::wire::{Length, Wire};
-use crate::{Instrument, Sample, Server, Storage, Timer};
+use crate::{Instrument, Sample, Server, Storage, Timer, WriteLatency};
 use core::cell::Cell;
 use embedded_io_async::{Read, Write};
 
@@ -64,7 +64,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         wire.bytes(b"retry: 1000\n\n").await?;
         match live.has_all {
             true => self.all_samples(wire, live, path).await,
-            false => self.states(wire, gaps, streams).await,
+            false => self.states(wire, gaps, streams, live.has_writes).await,
         }
     }
 
@@ -74,7 +74,9 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         wire: &mut Wire<'_, C, T>,
         mut gaps: u64,
         streams: u8,
+        has_writes: bool,
     ) -> Result<(), Fault> {
+        let mut next_write = 0;
         loop {
             if let Some(status) = self.instrument.status() {
                 wire.bytes(b"event: status\ndata: ").await?;
@@ -87,11 +89,39 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
                 wire.bytes(b"\n\n").await?;
                 gaps = gap.number.max(gaps).saturating_add(1);
             }
+            if has_writes {
+                self.latencies(wire, &mut next_write).await?;
+            }
             for stream in 0..streams {
                 self.newest_sample(wire, stream).await?;
             }
             wire.flush().await?;
             wire.pause(STATUS_MS as u32).await?;
+        }
+    }
+
+    /// Sends latencies up to the newest one, in batches, and counts `next` up.
+    async fn latencies<C: Read + Write>(
+        &self,
+        wire: &mut Wire<'_, C, T>,
+        next: &mut u64,
+    ) -> Result<(), Closed> {
+        let mut rows = 0;
+        while let Some(WriteLatency { number, at_ms, us }) = self.instrument.latency(*next) {
+            if rows == 0 {
+                wire.bytes(b"event: writes\n").await?;
+            }
+            wire.text(format_args!("data: {number},{at_ms},{us}\n"))
+                .await?;
+            *next = number.saturating_add(1);
+            rows = (rows + 1) % BATCH_ROWS;
+            if rows == 0 {
+                wire.bytes(b"\n").await?;
+            }
+        }
+        match rows {
+            0 => Ok(()),
+            _ => wire.bytes(b"\n").await,
         }
     }
 

@@ -1,0 +1,72 @@
+//! Write latencies of the last hour, for the live view.
+
+use cardiograph_server::WriteLatency;
+use cardiograph_sim_card::wire::SpiCard;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+
+/// Time after which a latency is dropped, in ms.
+const HISTORY_MS: u64 = 3_600_000;
+/// Upper bound for fast recordings: 16 MB.
+const LATENCIES_MAX: usize = 1 << 20;
+
+/// Busy times of the card after its writes.
+#[derive(Default)]
+pub(crate) struct Latencies {
+    kept: RefCell<VecDeque<(u64, u32)>>,
+    /// Number of the oldest one kept.
+    first: Cell<u64>,
+    busy_until_ns: Cell<u64>,
+}
+
+impl Latencies {
+    /// Notes a busy time that began with the last bus transfer.
+    pub(crate) fn observe(&self, card: &SpiCard) {
+        let until_ns = card.busy_until_ns();
+        if self.busy_until_ns.replace(until_ns) == until_ns {
+            return;
+        }
+        let now_ns = card.clock().now_ns();
+        if until_ns > now_ns {
+            let us = u32::try_from((until_ns - now_ns) / 1000).unwrap_or(u32::MAX);
+            self.push(until_ns / 1_000_000, us);
+        }
+    }
+
+    fn push(&self, at_ms: u64, us: u32) {
+        let mut kept = self.kept.borrow_mut();
+        kept.push_back((at_ms, us));
+        let is_old = |oldest: Option<&(u64, u32)>| {
+            oldest.is_some_and(|(then_ms, _)| at_ms.saturating_sub(*then_ms) > HISTORY_MS)
+        };
+        while kept.len() > LATENCIES_MAX || is_old(kept.front()) {
+            kept.pop_front();
+            self.first.set(self.first.get() + 1);
+        }
+    }
+
+    /// Returns a latency, or the oldest one kept if that is newer.
+    pub(crate) fn get(&self, number: u64) -> Option<WriteLatency> {
+        let number = number.max(self.first.get());
+        let index = usize::try_from(number - self.first.get()).ok()?;
+        let (at_ms, us) = *self.kept.borrow().get(index)?;
+        Some(WriteLatency { number, at_ms, us })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keeps_an_hour() {
+        let latencies = Latencies::default();
+        latencies.push(0, 5);
+        latencies.push(1000, 6);
+        latencies.push(HISTORY_MS + 1, 7);
+        let oldest = latencies.get(0).unwrap();
+        assert_eq!((oldest.number, oldest.us), (1, 6));
+        assert_eq!(latencies.get(2).unwrap().us, 7);
+        assert_eq!(latencies.get(3), None);
+    }
+}

@@ -1,0 +1,216 @@
+// The live view: figures of the recorder, and its write latencies as a running trace.
+'use strict';
+
+const FLOOR_US = 10;
+const CEILING_US = 2e6;
+/** Latencies that one frame adds to the trace. */
+const ROWS_PER_FRAME = 20000;
+/** Bytes of events that one task parses. */
+const PIECE_BYTES = 16384;
+
+/** Extremes per pixel of a time window that moves. */
+class Columns {
+  constructor(windowMs, count) {
+    this.stepMs = windowMs / count;
+    this.count = count;
+    this.low = new Float32Array(count);
+    this.high = new Float32Array(count);
+    this.bucket = new Float64Array(count).fill(-1);
+    this.next = 0;
+  }
+
+  add(ms, us) {
+    const bucket = Math.floor(ms / this.stepMs);
+    const at = bucket % this.count;
+    if (this.bucket[at] !== bucket) {
+      this.bucket[at] = bucket;
+      this.low[at] = this.high[at] = us;
+    } else {
+      this.low[at] = Math.min(this.low[at], us);
+      this.high[at] = Math.max(this.high[at], us);
+    }
+  }
+}
+
+/** Latencies of the last hour, in growing arrays. */
+class History {
+  constructor() {
+    this.ms = new Float64Array(1 << 16);
+    this.us = new Float32Array(1 << 16);
+    this.length = 0;
+    this.newest = -1;
+  }
+
+  push(number, ms, us) {
+    if (this.length === this.ms.length) {
+      const grown = (old) => { const bigger = new old.constructor(2 * old.length); bigger.set(old); return bigger; };
+      this.ms = grown(this.ms);
+      this.us = grown(this.us);
+    }
+    this.ms[this.length] = ms;
+    this.us[this.length] = us;
+    this.length += 1;
+    this.newest = number;
+  }
+}
+
+const latencyText = (us) => (us < 1000 ? `${us.toFixed(0)} µs` : us < 1e6 ? `${(us / 1000).toPrecision(3)} ms` : `${(us / 1e6).toPrecision(3)} s`);
+
+/** Creates the live view, and keeps it up to date. */
+function liveView() {
+  const canvas = make('canvas', { role: 'img', 'aria-label': 'Write latencies' });
+  const figure = {};
+  const figures = make('dl', { className: 'figures' });
+  for (const name of ['lost', 'buffer', 'write latency', 'samples', 'not yet durable', 'rate']) {
+    figure[name] = make('dd', {}, '–');
+    figures.append(make('div', {}, make('dt', {}, name), figure[name]));
+  }
+  figure.lost.className = 'lost';
+  const level = make('i');
+  figure.buffer.after(make('dd', { className: 'level' }, level));
+  const state = make('span', { className: 'dim', role: 'status' }, 'connecting');
+  const gaps = make('ul', { id: 'gaps', tabIndex: 0, hidden: true, 'aria-label': 'Gaps' });
+  let history = new History();
+  let windowMs = 60e3;
+  let columns = null;
+  let lostSpans = [];
+  // Device time minus this page's time: the trace moves while no events arrive.
+  let aheadMs = null;
+
+  const choices = [['1 min', 60e3], ['10 min', 600e3], ['1 h', 3600e3]].map(([text, ms]) => make('button', {
+    type: 'button', 'aria-pressed': String(ms === windowMs), onclick: (event) => {
+      windowMs = ms;
+      columns = null;
+      choices.forEach((choice) => choice.setAttribute('aria-pressed', String(choice === event.target)));
+    } }, text));
+
+  const on = {
+    status(text) {
+      const now = JSON.parse(text);
+      const us = now.write_us;
+      figure.lost.textContent = now.lost;
+      figure.lost.classList.toggle('bad', now.lost > 0);
+      figure.buffer.textContent = `${bytesText(now.ring_bytes)} of ${bytesText(now.ring_capacity_bytes)}, at most ${bytesText(now.ring_bytes_max)}`;
+      level.style.width = `${100 * now.ring_bytes / Math.max(now.ring_capacity_bytes, 1)}%`;
+      figure['write latency'].textContent = `median ${latencyText(us.median)}, 99 % ${latencyText(us.p99)}, worst ${latencyText(us.max)}`;
+      figure.samples.textContent = now.samples.toLocaleString('en');
+      figure['not yet durable'].textContent = `${now.unsaved_ms} ms of ${now.window_ms} ms`;
+      figure.rate.textContent = `${bytesText(now.rate_bytes_per_s)}/s`;
+      const keeps = history.length > 0 ? '' : '; this device keeps no single latencies';
+      state.textContent = (now.recording ? 'recording' : 'not recording') + keeps;
+      canvas.setAttribute('aria-label', `Write latencies: ${figure['write latency'].textContent}`);
+    },
+    writes(text) {
+      for (const line of text.split('\n')) {
+        const [number, ms, us] = line.split(',').map(Number);
+        if (number <= history.newest) continue;
+        history.push(number, ms, us);
+        aheadMs = Math.max(aheadMs ?? -Infinity, ms - performance.now());
+      }
+    },
+    gap(text) {
+      const gap = JSON.parse(text);
+      lostSpans.push([gap.at_us / 1000, gap.last_us / 1000]);
+      gaps.hidden = false;
+      gaps.prepend(make('li', {}, `${gap.count} samples of stream ${gap.stream} from number ${gap.first}: ${gap.cause}`));
+    },
+  };
+
+  async function receive() {
+    const response = await send('/live?writes=1');
+    // The server may have restarted, and counts from 0 then.
+    [history, columns, aheadMs] = [new History(), null, null];
+    lostSpans = [];
+    gaps.replaceChildren();
+    for (const gap of await (await send('/gaps?since=0')).json()) on.gap(JSON.stringify(gap));
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    let rest = '';
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) return;
+      for (let at = 0; at < value.length; at += PIECE_BYTES) {
+        rest = parse(rest + value.slice(at, at + PIECE_BYTES));
+        if (value.length > PIECE_BYTES) await new Promise((resume) => setTimeout(resume));
+      }
+    }
+  }
+
+  /** Handles whole events; returns the beginning of the next one. */
+  function parse(text) {
+    const events = text.split('\n\n');
+    const rest = events.pop();
+    for (const event of events) {
+      const [type, ...lines] = event.split('\n');
+      const data = lines.map((line) => line.replace(/^data: /, '')).join('\n');
+      on[type.replace(/^event: /, '')]?.(data);
+    }
+    return rest;
+  }
+
+  async function follow() {
+    for (;;) {
+      let reason = 'the connection was lost; connecting again';
+      try {
+        await receive();
+      } catch (error) {
+        // A connection that breaks is a TypeError without a useful text.
+        if (!(error instanceof TypeError)) reason = error.message;
+      }
+      state.textContent = reason;
+      await new Promise((resume) => setTimeout(resume, 1000));
+    }
+  }
+
+  function frame() {
+    const begun = performance.now();
+    const scale = devicePixelRatio || 1;
+    const [width, height] = [Math.round(canvas.clientWidth * scale), Math.round(canvas.clientHeight * scale)];
+    if (width > 0 && !document.hidden) {
+      if (canvas.width !== width || canvas.height !== height) {
+        [canvas.width, canvas.height] = [width, height];
+        columns = null;
+      }
+      columns ??= new Columns(windowMs, width);
+      const end = Math.min(history.length, columns.next + ROWS_PER_FRAME);
+      for (; columns.next < end; columns.next += 1) columns.add(history.ms[columns.next], history.us[columns.next]);
+      const nowMs = aheadMs === null ? windowMs : aheadMs + begun;
+      draw(canvas, { columns, lostSpans, nowMs, windowMs, scale });
+    }
+    canvas.dataset.scriptMs = Math.max(canvas.dataset.scriptMs ?? 0, performance.now() - begun);
+    canvas.dataset.rows = columns?.next ?? 0;
+    requestAnimationFrame(frame);
+  }
+  requestAnimationFrame(frame);
+  follow();
+  return make('section', { id: 'live', 'aria-label': 'Recorder' }, figures, canvas,
+    make('div', { className: 'bar' }, ...choices, state), gaps);
+}
+
+/** Draws the trace: a line from the shortest to the longest latency for each pixel, and gaps as bars. */
+function draw(canvas, { columns, lostSpans, nowMs, windowMs, scale }) {
+  const context = canvas.getContext('2d');
+  const colour = (name) => getComputedStyle(canvas).getPropertyValue(name);
+  const { width, height } = canvas;
+  const heightOf = (us) => height * (1 - Math.log(Math.max(us, FLOOR_US) / FLOOR_US) / Math.log(CEILING_US / FLOOR_US));
+  context.clearRect(0, 0, width, height);
+  context.font = `${11 * scale}px system-ui, sans-serif`;
+  for (let us = 100; us < CEILING_US; us *= 10) {
+    const y = Math.round(heightOf(us));
+    context.fillStyle = colour('--line');
+    context.fillRect(0, y, width, 1);
+    context.fillStyle = colour('--dim');
+    context.fillText(latencyText(us).replace('.00', ''), 2 * scale, y - 3 * scale);
+  }
+  const xOf = (ms) => width - (nowMs - ms) / columns.stepMs;
+  context.fillStyle = colour('--bad');
+  for (const [from, to] of lostSpans) context.fillRect(xOf(from), 0, Math.max(xOf(to) - xOf(from), 2 * scale), height);
+  context.fillStyle = colour('--trace');
+  const newest = Math.floor(nowMs / columns.stepMs);
+  for (let back = 0; back < columns.count; back += 1) {
+    const bucket = newest - back;
+    const at = bucket % columns.count;
+    if (bucket < 0 || columns.bucket[at] !== bucket) continue;
+    const top = heightOf(columns.high[at]);
+    context.fillRect(width - 1 - back, top, scale, Math.max(heightOf(columns.low[at]) - top, 2 * scale));
+  }
+}
