@@ -3,10 +3,10 @@
 
 const FLOOR_US = 10;
 const CEILING_US = 2e6;
-/** Latencies that one frame adds to the trace. */
-const ROWS_PER_FRAME = 20000;
-/** Bytes of events that one task parses. */
-const PIECE_BYTES = 16384;
+/** Time for new events in one frame; drawing comes on top of it. */
+const FRAME_MS = 4;
+/** Rows or characters between two looks at the clock. */
+const PIECE = 4096;
 
 /** Extremes per pixel of a time window that moves. */
 class Columns {
@@ -17,6 +17,15 @@ class Columns {
     this.high = new Float32Array(count);
     this.bucket = new Float64Array(count).fill(-1);
     this.next = 0;
+  }
+
+  /** Adds the latencies of a history that are not in it yet, until a time. */
+  read(history, endMs) {
+    while (this.next < history.length) {
+      const end = Math.min(history.length, this.next + PIECE);
+      for (; this.next < end; this.next += 1) this.add(history.ms[this.next], history.us[this.next]);
+      if (performance.now() > endMs) return;
+    }
   }
 
   add(ms, us) {
@@ -69,11 +78,21 @@ function liveView() {
   const level = make('i');
   figure.buffer.after(make('dd', { className: 'level' }, level));
   const state = make('span', { className: 'dim', role: 'status' }, 'connecting');
+  const colours = {};
+  const readColours = () => {
+    const style = getComputedStyle(document.documentElement);
+    for (const name of ['line', 'dim', 'bad', 'trace']) colours[name] = style.getPropertyValue(`--${name}`);
+  };
+  readColours();
+  matchMedia('(prefers-color-scheme: dark)').onchange = readColours;
   const gaps = make('ul', { id: 'gaps', tabIndex: 0, hidden: true, 'aria-label': 'Gaps' });
   let history = new History();
   let windowMs = 60e3;
   let columns = null;
   let lostSpans = [];
+  // Texts that have arrived, and the beginning of an event that has not ended.
+  let arrived = [];
+  let rest = '';
   // Device time minus this page's time: the trace moves while no events arrive.
   let aheadMs = null;
 
@@ -120,31 +139,34 @@ function liveView() {
     const response = await send('/live?writes=1');
     // The server may have restarted, and counts from 0 then.
     [history, columns, aheadMs] = [new History(), null, null];
-    lostSpans = [];
+    [lostSpans, arrived, rest] = [[], [], ''];
     gaps.replaceChildren();
     for (const gap of await (await send('/gaps?since=0')).json()) on.gap(JSON.stringify(gap));
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-    let rest = '';
     for (;;) {
       const { value, done } = await reader.read();
       if (done) return;
-      for (let at = 0; at < value.length; at += PIECE_BYTES) {
-        rest = parse(rest + value.slice(at, at + PIECE_BYTES));
-        if (value.length > PIECE_BYTES) await new Promise((resume) => setTimeout(resume));
-      }
+      for (let at = 0; at < value.length; at += PIECE) arrived.push(value.slice(at, at + PIECE));
+      // A hidden page has no frames.
+      if (document.hidden) parse(Infinity);
     }
   }
 
-  /** Handles whole events; returns the beginning of the next one. */
-  function parse(text) {
-    const events = text.split('\n\n');
-    const rest = events.pop();
+  /** Handles events that have arrived, until a time. */
+  function parse(endMs) {
+    let count = 0;
+    while (count < arrived.length && performance.now() < endMs) handle(arrived[count++]);
+    arrived.splice(0, count);
+  }
+
+  function handle(text) {
+    const events = (rest + text).split('\n\n');
+    rest = events.pop();
     for (const event of events) {
       const [type, ...lines] = event.split('\n');
       const data = lines.map((line) => line.replace(/^data: /, '')).join('\n');
       on[type.replace(/^event: /, '')]?.(data);
     }
-    return rest;
   }
 
   async function follow() {
@@ -162,21 +184,20 @@ function liveView() {
   }
 
   function frame() {
-    const begun = performance.now();
+    const begunMs = performance.now();
+    parse(begunMs + FRAME_MS);
     const scale = devicePixelRatio || 1;
     const [width, height] = [Math.round(canvas.clientWidth * scale), Math.round(canvas.clientHeight * scale)];
-    if (width > 0 && !document.hidden) {
+    if (width > 0) {
       if (canvas.width !== width || canvas.height !== height) {
         [canvas.width, canvas.height] = [width, height];
         columns = null;
       }
       columns ??= new Columns(windowMs, width);
-      const end = Math.min(history.length, columns.next + ROWS_PER_FRAME);
-      for (; columns.next < end; columns.next += 1) columns.add(history.ms[columns.next], history.us[columns.next]);
-      const nowMs = aheadMs === null ? windowMs : aheadMs + begun;
-      draw(canvas, { columns, lostSpans, nowMs, windowMs, scale });
+      columns.read(history, begunMs + FRAME_MS);
+      const nowMs = aheadMs === null ? windowMs : aheadMs + begunMs;
+      draw(canvas, { columns, lostSpans, nowMs, scale, colours });
     }
-    canvas.dataset.scriptMs = Math.max(canvas.dataset.scriptMs ?? 0, performance.now() - begun);
     canvas.dataset.rows = columns?.next ?? 0;
     requestAnimationFrame(frame);
   }
@@ -187,24 +208,23 @@ function liveView() {
 }
 
 /** Draws the trace: a line from the shortest to the longest latency for each pixel, and gaps as bars. */
-function draw(canvas, { columns, lostSpans, nowMs, windowMs, scale }) {
+function draw(canvas, { columns, lostSpans, nowMs, scale, colours }) {
   const context = canvas.getContext('2d');
-  const colour = (name) => getComputedStyle(canvas).getPropertyValue(name);
   const { width, height } = canvas;
   const heightOf = (us) => height * (1 - Math.log(Math.max(us, FLOOR_US) / FLOOR_US) / Math.log(CEILING_US / FLOOR_US));
   context.clearRect(0, 0, width, height);
   context.font = `${11 * scale}px system-ui, sans-serif`;
   for (let us = 100; us < CEILING_US; us *= 10) {
     const y = Math.round(heightOf(us));
-    context.fillStyle = colour('--line');
+    context.fillStyle = colours.line;
     context.fillRect(0, y, width, 1);
-    context.fillStyle = colour('--dim');
+    context.fillStyle = colours.dim;
     context.fillText(latencyText(us).replace('.00', ''), 2 * scale, y - 3 * scale);
   }
   const xOf = (ms) => width - (nowMs - ms) / columns.stepMs;
-  context.fillStyle = colour('--bad');
+  context.fillStyle = colours.bad;
   for (const [from, to] of lostSpans) context.fillRect(xOf(from), 0, Math.max(xOf(to) - xOf(from), 2 * scale), height);
-  context.fillStyle = colour('--trace');
+  context.fillStyle = colours.trace;
   const newest = Math.floor(nowMs / columns.stepMs);
   for (let back = 0; back < columns.count; back += 1) {
     const bucket = newest - back;
