@@ -252,3 +252,62 @@ fn files_are_served_after_a_recording() {
         assert_eq!(run.seen[path].last(), Some(&run.after[path]), "{path}");
     }
 }
+
+/// Requests changes that are refused, one after another.
+async fn be_refused(desk: &ReadDesk<'_>, refusals: &RefCell<u32>) -> Result<(), FileError> {
+    let long = "n".repeat(230);
+    let long = format!("/{long}");
+    let remove = |path| Change::Remove { path };
+    let make = |path| Change::MakeDirectory { path };
+    let rename = |from, to| Change::Rename { from, to };
+    desk.change(make("/New"), None).await?;
+    let changes = [
+        (make("/a<b"), FileError::NameInvalid),
+        (make(&long), FileError::NameInvalid),
+        (make("/New"), FileError::Exists),
+        (make("/none/New"), FileError::NotFound),
+        (remove("/a<b"), FileError::NameInvalid),
+        (remove("/none"), FileError::NotFound),
+        (rename("/none", "/other"), FileError::NotFound),
+        (rename("/New", "/a<b"), FileError::NameInvalid),
+        (Change::DiscardUpload { upload: 9 }, FileError::Changed),
+        (Change::BeginUpload { bytes: 1 << 40 }, FileError::TooLong),
+    ];
+    for (change, expected) in changes {
+        match desk.change(change, None).await {
+            Err(error @ FileError::Read(_)) => return Err(error),
+            result => assert_eq!(result, Err(expected), "{change:?}"),
+        }
+        refusals.replace_with(|count| *count + 1);
+    }
+    desk.change(remove("/New"), None).await.map(|_| ())
+}
+
+/// A refused change costs the recorder nothing.
+#[test]
+fn refused_changes_leave_the_card_alone() {
+    let (card, _, _) = card_with_files(Seed::new(1));
+    let device = Device::new(card, 1, 25_000_000, Seed::new(1));
+    let refusals = Rc::new(RefCell::new(0));
+    let counted = refusals.clone();
+    let mut failures = Vec::new();
+    let logged = device.log(
+        [lines(Window::default())],
+        |us, event| {
+            if matches!(event, Event::Lost { .. } | Event::CardLost) {
+                failures.push(format!("{us} us: {event}"));
+            }
+        },
+        |_, desk, world| {
+            Some(Box::pin(async move {
+                world.sleep_ns(2_000_000_000).await;
+                while be_refused(desk, &counted).await.is_ok() {
+                    world.sleep_ns(100_000_000).await;
+                }
+            }))
+        },
+    );
+    assert!(matches!(logged.outcome, Outcome::Done(_)));
+    assert_eq!(failures, [""; 0]);
+    assert!(refusals.take() > 100);
+}

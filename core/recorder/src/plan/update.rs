@@ -166,7 +166,8 @@ fn lose_card<const N: usize>(state: &mut State<N>) {
 }
 
 fn step<const N: usize>(state: &mut State<N>, now: &Conditions<N>, outcome: Outcome) {
-    if state.card != Card::Unmounted {
+    // A job can end without a step: a write that is open stays open.
+    if state.card != Card::Unmounted && outcome == Outcome::Done {
         state.card = Card::Idle;
     }
     state.is_job_next = false;

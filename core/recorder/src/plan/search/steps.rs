@@ -607,11 +607,13 @@ impl<'a, const N: usize> Steps<'a, N> {
         results: &mut Vec<(Outcome, World<N>, Tally)>,
     ) -> Result<(), (Step, Violation)> {
         let mut next = self.world;
-        next.open = None;
         if !next.is_midway {
             next.is_midway = true;
+            next.open = None;
             results.push((Outcome::Done, next, Tally::default()));
         }
+        // A job can end without a step, for example when a change is refused: the write then stays open.
+        next.open = self.world.open;
         next.is_midway = false;
         let mut end = |outcome, next| results.push((outcome, next, Tally::default()));
         match next.plan.job {
