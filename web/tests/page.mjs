@@ -1,0 +1,229 @@
+// Uses the page in headless Chromium, as people do.
+//
+//   node page.mjs FOLDER PROGRAM
+//
+// FOLDER contains node_modules with playwright-core and axe-core; the pictures are saved there. PROGRAM is cardiograph.
+
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { readFileSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { Proxy, Server } from './server.mjs';
+
+const [folder, program] = process.argv.slice(2);
+const { chromium } = createRequire(`${folder}/`)('playwright-core');
+const axe = readFileSync(`${folder}/node_modules/axe-core/axe.min.js`, 'utf8');
+const LOGGER = 'sim:class10-16g@esp32-26m';
+const WIDE = { width: 1000, height: 800 };
+const NARROW = { width: 360, height: 720 };
+
+const server = await Server.start(program, ['serve', LOGGER, '--write', '--listen', '127.0.0.1:0']);
+const proxy = await Proxy.start(server.port);
+const browser = await chromium.launch({ executablePath: '/usr/bin/chromium',
+  args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-sync'] });
+
+/** Opens a page that fails the test if a script fails, or if it asks another server. */
+async function open(path = '/', options = {}, base = proxy.url) {
+  const context = await browser.newContext({ viewport: WIDE, ...options });
+  context.setDefaultTimeout(20_000);
+  const page = await context.newPage();
+  page.on('pageerror', (error) => { throw error; });
+  page.on('request', (request) => assert.ok(request.url().startsWith(base), request.url()));
+  await page.goto(base + path);
+  return page;
+}
+
+const names = (page) => page.$$eval('a.name', (links) => links.map((link) => link.textContent));
+const focused = (page) => page.evaluate(() => document.activeElement.textContent);
+const note = (page) => page.textContent('#note');
+const rows = (page) => page.$eval('canvas', (canvas) => Number(canvas.dataset.rows));
+
+/** Waits until the list has a name, or no longer has it. */
+async function lists(page, name, has = true) {
+  await page.waitForFunction(([name, has]) => has
+    === [...document.querySelectorAll('a.name')].some((link) => link.textContent === name), [name, has]);
+}
+
+/** Presses a key until an element with this text has the focus. */
+async function pressTo(page, key, wanted) {
+  for (let presses = 0; await focused(page) !== wanted; presses += 1) {
+    assert.ok(presses < 50, `${key} does not lead to ${wanted}`);
+    await page.keyboard.press(key);
+  }
+}
+
+const text = (name, contents) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(contents) });
+const fetched = async (path) => (await fetch(server.url + path)).text();
+
+const tests = {
+  async 'files are uploaded, and uploaded again only after a question'() {
+    const page = await open();
+    await page.waitForSelector('#files');
+    await page.setInputFiles('#picker', [text('a.txt', 'hello'), text('b.bin', 'x'.repeat(100_000))]);
+    await lists(page, 'b.bin');
+    assert.equal(await fetched('/a.txt'), 'hello');
+    assert.equal((await fetched('/b.bin')).length, 100_000);
+    await page.setInputFiles('#picker', [text('a.txt', 'again')]);
+    await page.click('dialog >> text=Cancel');
+    assert.equal(await fetched('/a.txt'), 'hello');
+    await page.setInputFiles('#picker', [text('a.txt', 'again')]);
+    await page.click('dialog >> text="Replace"');
+    await page.waitForFunction(() => document.querySelector('#note').textContent === 'Uploaded a.txt.');
+    assert.equal(await fetched('/a.txt'), 'again');
+  },
+
+  async 'columns sort in both directions, with folders in front'() {
+    const page = await open();
+    await lists(page, 'a.txt');
+    const files = async () => (await names(page)).filter((name) => !name.endsWith('/'));
+    assert.deepEqual(await files(), ['a.txt', 'b.bin']);
+    await page.click('text=Size');
+    assert.deepEqual(await files(), ['a.txt', 'b.bin']);
+    await page.click('text=Size');
+    assert.deepEqual(await files(), ['b.bin', 'a.txt']);
+    assert.equal(await page.getAttribute('th:nth-child(2)', 'aria-sort'), 'descending');
+    assert.match((await names(page))[0], /\/$/);
+  },
+
+  async 'the keyboard alone creates, renames, opens, leaves and deletes'() {
+    const page = await open();
+    await lists(page, 'a.txt');
+    await pressTo(page, 'Tab', 'New folder');
+    await page.keyboard.press('Enter');
+    await page.keyboard.type('Mühle <b>1&2');
+    await page.keyboard.press('Enter');
+    await page.waitForFunction(() => document.querySelector('#note').textContent !== '');
+    // FAT has no "<"; the server says so.
+    assert.match(await note(page), /</);
+    await page.keyboard.press('ArrowDown');
+    await pressTo(page, 'Shift+Tab', 'New folder');
+    await page.keyboard.press('Enter');
+    await page.keyboard.type("Mühle 1&2 #+'");
+    await page.keyboard.press('Enter');
+    await lists(page, "Mühle 1&2 #+'/");
+    assert.equal(await focused(page), "Mühle 1&2 #+'/");
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('text=This folder is empty.');
+    await page.keyboard.press('Backspace');
+    await lists(page, 'a.txt');
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('End');
+    await pressTo(page, 'ArrowUp', 'a.txt');
+    await page.keyboard.press('F2');
+    await page.keyboard.type('c');
+    await page.keyboard.press('Enter');
+    await lists(page, 'c.txt');
+    assert.equal(await focused(page), 'c.txt');
+    assert.equal(await fetched('/c.txt'), 'again');
+    await page.keyboard.press('Delete');
+    await page.keyboard.press('Escape');
+    assert.ok((await names(page)).includes('c.txt'));
+    await page.keyboard.press('Delete');
+    await page.waitForSelector('dialog');
+    await page.keyboard.press('Enter');
+    await lists(page, 'c.txt', false);
+    assert.equal((await fetch(`${server.url}/c.txt`)).status, 404);
+  },
+
+  async 'an upload whose connection breaks is reported, and can be repeated'() {
+    const page = await open();
+    await lists(page, 'b.bin');
+    proxy.breakAfterBytes = 200_000;
+    await page.setInputFiles('#picker', [text('big.bin', 'y'.repeat(2_000_000))]);
+    await page.waitForSelector('text=Upload again');
+    assert.match(await page.textContent('#uploads'), /the connection was lost after/);
+    assert.equal((await fetch(`${server.url}/big.bin`)).status, 404);
+    proxy.breakAfterBytes = Infinity;
+    await page.click('text=Upload again');
+    await page.waitForSelector('progress');
+    await lists(page, 'big.bin');
+    assert.equal((await fetched('/big.bin')).length, 2_000_000);
+  },
+
+  async 'the live view moves, and continues after a reload and a lost connection'() {
+    const page = await open();
+    const grows = async (from) => {
+      await page.waitForFunction((from) => Number(document.querySelector('canvas').dataset.rows) > from, from);
+      return rows(page);
+    };
+    const before = await grows(await grows(0));
+    assert.equal(await page.textContent('.lost'), '0');
+    assert.match(await page.textContent('.figures'), /write latencymedian .+ 99 % .+ worst/);
+    await page.reload();
+    await grows(before - 1);
+    proxy.breakAll();
+    await page.waitForSelector('text=connecting again');
+    await page.waitForSelector('#live >> text="recording"');
+    await grows(before);
+  },
+
+  async 'sessions and days are single downloads'() {
+    // A recording without a session is a row of its own.
+    await fetch(`${server.url}/record?action=rotate&session=run-4`, { method: 'POST' });
+    const page = await open();
+    for (const title of ['Sessions', 'Days']) {
+      await page.click(`summary >> text=${title}`);
+      const link = page.locator('details', { hasText: title }).locator('a.act').first();
+      const [download] = await Promise.all([page.waitForEvent('download'), link.click()]);
+      const bytes = readFileSync(await download.path());
+      assert.equal(bytes.subarray(257, 262).toString(), 'ustar');
+    }
+  },
+
+  async 'axe finds nothing serious, in light and dark, wide and narrow'() {
+    for (const viewport of [WIDE, NARROW]) {
+      for (const colorScheme of ['light', 'dark']) {
+        const page = await open('/', { viewport, colorScheme, bypassCSP: true });
+        await lists(page, 'b.bin');
+        await page.evaluate(axe);
+        const { violations } = await page.evaluate(() => window.axe.run());
+        const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
+        assert.deepEqual(serious.map(({ id, nodes }) => [id, nodes[0].html]), []);
+        const width = await page.evaluate(() => document.documentElement.scrollWidth);
+        assert.ok(width <= viewport.width, `${width} px wide`);
+        await page.waitForTimeout(500);
+        await page.screenshot({ path: `${folder}/page-${viewport.width}-${colorScheme}.png` });
+      }
+    }
+  },
+
+  async 'without scripts, the page is a plain list'() {
+    const page = await open('/', { javaScriptEnabled: false });
+    assert.equal(await page.textContent('h1'), '/');
+    const links = await page.$$eval('table a', (all) => all.map((link) => link.textContent));
+    assert.ok(links.includes('b.bin'), links.join());
+  },
+
+  async 'a read-only server has no buttons for changes'() {
+    const image = `${folder}/page.img`;
+    rmSync(image, { force: true });
+    execFileSync('/usr/sbin/mkfs.fat', ['-C', image, '65536']);
+    execFileSync('mcopy', ['-i', image, `${folder}/package.json`, '::NOTES.TXT']);
+    const other = await Server.start(program, ['serve', image, '--listen', '127.0.0.1:0']);
+    const page = await open('/', {}, other.url);
+    await page.waitForSelector('text=read-only');
+    await lists(page, 'NOTES.TXT');
+    const buttons = await page.$$eval('button', (all) => all.map((button) => button.textContent));
+    assert.deepEqual(buttons.filter((button) => /upload|new|rename|delete/i.test(button)), []);
+    await page.focus('a.name >> text=NOTES.TXT');
+    await page.keyboard.press('Delete');
+    assert.equal(await page.$('dialog'), null);
+    await other.stop();
+  },
+};
+
+let failed = 0;
+for (const [name, test] of Object.entries(tests)) {
+  try {
+    await test();
+    console.log(`ok: ${name}`);
+  } catch (error) {
+    failed += 1;
+    console.log(`failed: ${name}\n${error.stack}`);
+  }
+  for (const context of browser.contexts()) await context.close();
+}
+await browser.close();
+proxy.stop();
+await server.stop();
+process.exitCode = failed === 0 ? 0 : 1;
