@@ -7,8 +7,9 @@ use crate::{
 };
 
 /// Crates that run on devices.
-const DEVICE_CRATES: [&str; 5] = [
+const DEVICE_CRATES: [&str; 6] = [
     "cardiograph-card",
+    "cardiograph-network",
     "cardiograph-recorder",
     "cardiograph-server",
     "cardiograph-timing",
