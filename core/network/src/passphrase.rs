@@ -18,8 +18,8 @@ const LETTERS_OF_NUMBER: usize = (u32::BITS / LETTER_BITS) as usize;
 pub struct Passphrase([u8; PASSPHRASE_BYTES]);
 
 impl Passphrase {
-    /// Creates a password. `random` must be a source of true random numbers: on an ESP32, that of the chip while the
-    /// radio runs.
+    /// Creates a password. `random` must be a source of true random numbers: on an ESP32, that of the chip while its
+    /// source of noise or its radio runs.
     pub fn new(mut random: impl FnMut() -> u32) -> Passphrase {
         let mut letters = [0; PASSPHRASE_BYTES];
         for group in letters.chunks_mut(LETTERS_OF_NUMBER) {

@@ -9,6 +9,7 @@ mod card;
 mod clock;
 mod memory;
 mod network;
+mod password;
 mod sampling;
 mod settings;
 mod time;
@@ -23,6 +24,7 @@ use core::panic::PanicInfo;
 use embassy_executor::Spawner;
 use embassy_time::{Delay, Duration, Instant, Timer};
 use esp_hal::clock::CpuClock;
+use esp_hal::gpio::{Input, InputConfig, Pull};
 use esp_hal::interrupt::Priority;
 use esp_hal::rng::Rng;
 use esp_hal::system::software_reset;
@@ -37,6 +39,8 @@ esp_bootloader_esp_idf::esp_app_desc!();
 static CONTROL: Control = Control::new();
 /// Time after which the recorder runs again when it has no usable card.
 const RETRY: Duration = Duration::from_secs(1);
+/// Period in which the button is read: shorter than a press, longer than its bounce.
+const BUTTON_MS: u64 = 20;
 /// Stall that the ring buffer absorbs in addition to the reads of the server; it holds 0.76 s of samples.
 const STALL_US: u32 = 500_000;
 
@@ -53,6 +57,8 @@ async fn main(spawner: Spawner) {
     esp_rtos::start(timers.timer0, chip.FROM_CPU_INTR0);
     println!("cardiograph on an ESP32");
 
+    // Before sampling begins, because writing flash delays interrupts.
+    let passphrase = password::load(chip.FLASH, chip.RNG, chip.ADC1);
     let memory = memory::take();
     let (producer, consumer) = memory.ring.split(sampling::FORMAT);
     static SAMPLING: StaticCell<InterruptExecutor<1>> = StaticCell::new();
@@ -88,15 +94,35 @@ async fn main(spawner: Spawner) {
     };
     let mut recorder = Recorder::new(parts, config, [(stream, consumer)]);
 
-    let start = network::start(spawner, chip.WIFI, memory.desk, memory.network);
+    let start = network::start(spawner, chip.WIFI, passphrase, memory.desk, memory.network);
     spawner.spawn(start.expect("spawned once"));
+    let button = Input::new(chip.GPIO9, InputConfig::default().with_pull(Pull::Up));
+    spawner.spawn(stop_on_press(button).expect("spawned once"));
     loop {
         match recorder.run().await {
-            Ok([summary]) => print_summary(&summary),
-            Err(error) => println!("no recording: {error}"),
+            Ok([summary]) => {
+                print_summary(&summary);
+                break;
+            }
+            Err(error) => println!("no recording yet: {error}"),
         }
         Timer::after(RETRY).await;
     }
+    loop {
+        if let Err(error) = recorder.serve(|| false).await {
+            println!("the files are not served: {error}");
+        }
+        Timer::after(RETRY).await;
+    }
+}
+
+/// Stops the recording when the button is pressed; its files are served until the board is switched off.
+#[embassy_executor::task]
+async fn stop_on_press(button: Input<'static>) {
+    while button.is_high() {
+        Timer::after_millis(BUTTON_MS).await;
+    }
+    CONTROL.stop();
 }
 
 /// Reports an event, unless it is an ordinary checkpoint.

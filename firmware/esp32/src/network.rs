@@ -68,6 +68,7 @@ impl Follower {
 pub async fn start(
     spawner: Spawner,
     device: WIFI<'static>,
+    passphrase: Passphrase,
     desk: &'static ReadDesk<'static>,
     memory: Memory,
 ) {
@@ -85,8 +86,7 @@ pub async fn start(
         controller,
         router: settings.router.clone(),
         access_point_name: access_point_name(&settings.name, access_point.mac_address()),
-        // The radio runs: the chip's random numbers are true ones.
-        passphrase: Passphrase::new(|| Rng::new().random()),
+        passphrase,
     };
     let mut dhcp = DhcpConfig::default();
     dhcp.hostname = settings.name.as_str().try_into().ok();
