@@ -69,7 +69,7 @@ async fn main(spawner: Spawner) {
     let pins = Pins {
         clock: chip.GPIO6.into(),
         to_card: chip.GPIO7.into(),
-        from_card: chip.GPIO2.into(),
+        from_card: chip.GPIO3.into(),
         select: chip.GPIO10.into(),
     };
     let (bus, select) = card::open(chip.SPI2, pins);
