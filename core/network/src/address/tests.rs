@@ -174,6 +174,19 @@ fn a_client_that_leaves_frees_its_address() {
 }
 
 #[test]
+fn one_client_holds_one_address() {
+    let mut server = AddressServer::new();
+    for index in 0..LEASES {
+        let address = address_of(index);
+        let leased = send(&mut server, &request(1, address), 0);
+        assert_eq!(leased.map(|(_, address, _)| address), Some(address));
+    }
+    for number in 2..=16 {
+        assert!(join(&mut server, number, 0).is_some(), "{number}");
+    }
+}
+
+#[test]
 fn a_declined_address_is_not_offered_again_soon() {
     let mut server = AddressServer::new();
     let address = join(&mut server, 1, 0).unwrap();
