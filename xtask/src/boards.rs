@@ -25,7 +25,7 @@ const CHIPS: [Chip; 2] = [
 ];
 
 const FLASH_BYTES_MAX: u64 = 1408 << 10;
-const RAM_BYTES_MAX: u64 = 272 << 10;
+const RAM_BYTES_MAX: u64 = 288 << 10;
 /// The recorder, the server and the networks run on this stack.
 const STACK_BYTES_MIN: u64 = 48 << 10;
 

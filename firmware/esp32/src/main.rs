@@ -60,7 +60,8 @@ async fn main(spawner: Spawner) {
     // Before sampling begins, because writing flash delays interrupts.
     let passphrase = password::load(chip.FLASH, chip.RNG, chip.ADC1);
     let memory = memory::take();
-    let (producer, consumer) = memory.ring.split(sampling::FORMAT);
+    let (mut producer, consumer) = memory.ring.split(sampling::FORMAT);
+    producer.show(sampling::NEWEST.handle());
     static SAMPLING: StaticCell<InterruptExecutor<1>> = StaticCell::new();
     let sampling = SAMPLING.init(InterruptExecutor::new(chip.FROM_CPU_INTR1));
     let sample = sampling::sample(producer, &CONTROL).expect("spawned once");

@@ -2,6 +2,7 @@
 
 use crate::clock::HasClock;
 use crate::memory::{CONNECTIONS, Connection, Network as Memory};
+use crate::sampling::{FORMAT, NEWEST};
 use crate::wifi::{FOLLOWERS, NETWORK, Network, Radio};
 use crate::{CONTROL, settings, time, wifi};
 use cardiograph_network::{
@@ -9,7 +10,7 @@ use cardiograph_network::{
     Passphrase, REPLY_BYTES, Responder, Settings, Target, access_point_name,
 };
 use cardiograph_recorder::ReadDesk;
-use cardiograph_server::{CardRecorder, CardStorage, Config, Server, Timer};
+use cardiograph_server::{CardRecorder, CardStorage, Config, LiveStream, Server, Timer};
 use core::fmt::Write;
 use core::future::pending;
 use embassy_executor::Spawner;
@@ -133,6 +134,7 @@ type BoardServer =
 fn server(desk: &'static ReadDesk<'static>, settings: &Settings) -> &'static BoardServer {
     static STORAGE: StaticCell<CardStorage<'static, 'static>> = StaticCell::new();
     static RECORDER: StaticCell<CardRecorder<'static, 'static>> = StaticCell::new();
+    static LIVE: StaticCell<[LiveStream<'static>; 1]> = StaticCell::new();
     static NAME: StaticCell<heapless::String<40>> = StaticCell::new();
     static NAMES: StaticCell<[&str; 1]> = StaticCell::new();
     static SERVER: StaticCell<BoardServer> = StaticCell::new();
@@ -147,7 +149,11 @@ fn server(desk: &'static ReadDesk<'static>, settings: &Settings) -> &'static Boa
         event_streams_max: 1,
     };
     let storage = STORAGE.init(CardStorage::new(desk));
-    let recorder = RECORDER.init(CardRecorder::new(desk, &CONTROL, &[], &HasClock));
+    let live = LIVE.init([LiveStream {
+        format: FORMAT,
+        newest: NEWEST.handle(),
+    }]);
+    let recorder = RECORDER.init(CardRecorder::new(desk, &CONTROL, live, &HasClock));
     SERVER.init(Server::new(storage, recorder, &Clock, config))
 }
 

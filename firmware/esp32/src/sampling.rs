@@ -1,6 +1,8 @@
 //! Samples that an interrupt pushes into the ring buffer.
 
-use cardiograph_recorder::{Column, Control, Format, Kind, Producer, PushError, Schema};
+use cardiograph_recorder::{
+    Column, Control, Format, Kind, NewestMemory, Producer, PushError, Schema,
+};
 use embassy_time::{Instant, Timer};
 
 /// Samples per second.
@@ -29,6 +31,10 @@ const _: () = assert!(SAMPLE_BYTES == 100);
 
 /// File format of the recording.
 pub const FORMAT: Format = Format::Binary(&[SCHEMA]);
+
+/// Samples that the server shows live: those of 297 ms, of which it needs the newest 150.
+const NEWEST_SAMPLES: usize = 256;
+pub static NEWEST: NewestMemory<NEWEST_SAMPLES, SAMPLE_BYTES> = NewestMemory::new();
 
 /// Samples at a fixed rate, once the recorder is ready and until it stops. Runs in an interrupt.
 #[embassy_executor::task]
