@@ -14,6 +14,8 @@
 //!
 //! `cargo xtask rp2040`: the recorder on an emulated Raspberry Pi Pico only.
 //!
+//! `cargo xtask boards`: builds the firmware for the chips that no emulator runs here, and prints its size.
+//!
 //! `cargo xtask size`: flash and RAM of the firmware that `firmware` and `rp2040` have built.
 //!
 //! `cargo xtask power-cut`: the power-cut test only, with a given number of cases, or for a single case.
@@ -26,6 +28,7 @@
 
 mod arduino;
 mod bench;
+mod boards;
 mod c;
 mod crates;
 mod english;
@@ -42,7 +45,7 @@ mod test;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask test | english | readme | firmware | crates | arduino | c | rp2040 | size | power-cut | bench [overhead|analyze|card|pan|recorder|serve] | mutants [SHARDS] | fuzz SECONDS";
+const USAGE: &str = "usage: cargo xtask test | english | readme | firmware | crates | arduino | c | rp2040 | boards | size | power-cut | bench [overhead|analyze|card|pan|recorder|serve] | mutants [SHARDS] | fuzz SECONDS";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
         ["crates"] => crates::all().map(drop),
         ["firmware"] => firmware::all().map(drop),
         ["rp2040"] => rp2040::all().map(drop),
+        ["boards"] => boards::all().map(drop),
         ["size"] => size::all().map(drop),
         ["bench"] => bench::all(),
         ["bench", name] => bench::one(name),

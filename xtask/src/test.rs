@@ -3,12 +3,13 @@
 use crate::packages::DEVICE_TARGET;
 use crate::run::{capture, cargo, check};
 use crate::{
-    arduino, c, crates, english, firmware, fuzz, packages, power_cut, readme, rp2040, size,
+    arduino, boards, c, crates, english, firmware, fuzz, packages, power_cut, readme, rp2040, size,
 };
 
 /// Crates that run on devices.
-const DEVICE_CRATES: [&str; 5] = [
+const DEVICE_CRATES: [&str; 6] = [
     "cardiograph-card",
+    "cardiograph-network",
     "cardiograph-recorder",
     "cardiograph-server",
     "cardiograph-timing",
@@ -60,6 +61,7 @@ pub fn everything() -> Result<(), String> {
         count.passed += arduino::all()?;
         count.passed += c::all()?;
         count.passed += rp2040::all()?;
+        count.passed += boards::one()?;
         count.passed += size::all()?;
         count.passed += readme::commands()?;
         count.passed += fuzz::all(fuzz::Effort::Runs(FUZZ_RUNS))?;

@@ -107,14 +107,20 @@ pub(crate) fn unavailable(folder: &str, name: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns true for names that clients neither see nor use: those of the recorder's own files and of unfinished
-/// uploads.
+/// Returns true for names that clients neither see nor use: those of the recorder's own files, of the settings of the
+/// network, and of unfinished uploads.
 pub fn is_hidden(name: &str) -> bool {
-    let has = |text: Option<&str>, expected: &str| {
-        text.is_some_and(|text| text.eq_ignore_ascii_case(expected))
-    };
-    let tail = name.len().checked_sub(5).and_then(|at| name.get(at..));
-    name.starts_with('.') || has(tail, ".part") || has(name.get(..9), "CARDIOGR.")
+    name.starts_with('.')
+        || begins(name.chars(), "CARDIOGR.".chars())
+        || begins(name.chars().rev(), ".PART".chars().rev())
+}
+
+/// Compares as FAT does, for which a dotless i is an I.
+fn begins(mut name: impl Iterator<Item = char>, mut expected: impl Iterator<Item = char>) -> bool {
+    expected.all(|expected| {
+        let letter = name.next().map(char::to_uppercase);
+        letter.is_some_and(|letter| letter.eq([expected]))
+    })
 }
 
 /// Returns the directory of a path.

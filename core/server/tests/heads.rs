@@ -343,6 +343,7 @@ fn paths_cannot_leave_the_storage() {
         "/CARDIOGR.JNL",
         "/LOG00000/cardiogr.idx",
         "/%43ardiogr.R00",
+        "/card%C4%B1ogr.txt",
         "/LOG00001.CSV.part",
         "/x.PART",
         "/%2Ex",

@@ -187,6 +187,115 @@ fn a_system_file_is_neither_seen_nor_changed() {
 }
 
 #[test]
+fn the_password_of_the_network_is_neither_served_nor_changed() {
+    let own = directory();
+    image(own.path(), "32");
+    let settings = "ssid=home\npassword=very secret\n";
+    fs::write(own.path().join("settings.txt"), settings).unwrap();
+    let copied = "::/cardiogr.txt";
+    must(
+        own.path(),
+        "mcopy",
+        &["-i", "card.img", "settings.txt", copied],
+    );
+    let serving = Serving::target(own.path(), "card.img", &["--write"]);
+    let is_secret = |bytes: &[u8]| String::from_utf8_lossy(bytes).contains("secret");
+    // Lists, archives and forms have no trace of it.
+    for path in ["/", "/list?dir=/", "/?tar=1", "/index", "/?edit=1"] {
+        let answer = serving.curl(&[], path);
+        let text = String::from_utf8_lossy(&answer).to_lowercase();
+        assert!(
+            !is_secret(&answer) && !text.contains("cardiogr.txt"),
+            "{path}"
+        );
+    }
+    let found = serving.curl(&["-X", "PROPFIND", "-H", "Depth: 1"], "/");
+    assert!(
+        !String::from_utf8_lossy(&found)
+            .to_lowercase()
+            .contains("cardiogr.txt")
+    );
+    let data = own.path().join("data.bin");
+    let (data, other) = (data.to_str().unwrap(), "/A%20folder/A%20long%20name.bin");
+    let form = format!("data=@{data};filename=/cardiogr.TXT");
+    // FAT compares in upper case, in which a dotless i is an I.
+    for name in [
+        "CARDIOGR.TXT",
+        "Cardiogr.Txt",
+        "%63ARDIOGR.tx%74",
+        "card%C4%B1ogr.txt",
+    ] {
+        let path = format!("/{name}");
+        let to = format!("Destination: {}", serving.url(&path));
+        let away = format!("Destination: {}", serving.url("/seen.txt"));
+        let requests: [(&[&str], &str); 11] = [
+            (&[], &path),
+            (&["-r", "0-9"], &path),
+            (&["-I"], &path),
+            (&["-T", data], &path),
+            (&["-X", "DELETE"], &path),
+            (&["-X", "MKCOL"], &path),
+            (&["-X", "PROPFIND", "-H", "Depth: 0"], &path),
+            (&["-X", "MOVE", "-H", &away], &path),
+            (&["-X", "COPY", "-H", &away], &path),
+            (&["-X", "MOVE", "-H", &to], other),
+            (&["-F", &form], "/edit"),
+        ];
+        for (arguments, path) in requests {
+            let arguments = [arguments, &["-w", "%{http_code}"]].concat();
+            let answer = serving.curl(&arguments, path);
+            assert!(
+                answer.ends_with(b"403"),
+                "{arguments:?} {path}: {}",
+                String::from_utf8_lossy(&answer)
+            );
+            assert!(!is_secret(&answer), "{arguments:?} {path}");
+        }
+    }
+    assert_eq!(serving.end("-INT").code, Some(130));
+    for path in [copied, "::/CARDIOGR.TXT"] {
+        let left = must(own.path(), "mtype", &["-i", "card.img", path]);
+        assert_eq!(String::from_utf8_lossy(&left), settings);
+    }
+}
+
+/// A device that looks for its settings finds a file under its long and its short name.
+#[test]
+fn no_upload_becomes_the_settings_of_the_network() {
+    let own = directory();
+    image(own.path(), "32");
+    let serving = Serving::target(own.path(), "card.img", &["--write"]);
+    let data = own.path().join("data.bin");
+    let put = ["-T", data.to_str().unwrap(), "-w", "%{http_code}"];
+    for (name, code) in [
+        ("cardi%20ogr.txt", "201"),
+        ("%20cardiogr.txt", "201"),
+        ("cardiogr,.txt", "201"),
+        ("cardiogram.txt", "201"),
+        ("card%C4%B1ogr.txt", "403"),
+        ("c%C3%A4rdiogr.txt", "201"),
+        ("cardiogr.txt%20", "400"),
+        ("cardiogr.txt.", "400"),
+        ("cardiogr.text", "403"),
+    ] {
+        let answer = serving.curl(&put, &format!("/{name}"));
+        let answer = String::from_utf8_lossy(&answer);
+        assert!(answer.ends_with(code), "{name}: {answer}");
+        assert_eq!(
+            serving.curl(&["-w", "%{http_code}", "-o", "/dev/null"], "/CARDIOGR.TXT"),
+            b"403"
+        );
+    }
+    assert_eq!(serving.end("-INT").code, Some(130));
+    let found = tool(own.path(), "mtype", &["-i", "card.img", "::/CARDIOGR.TXT"]);
+    assert!(!found.status.success());
+    let listed = must(own.path(), "mdir", &["-i", "card.img", "::/"]);
+    let listed = String::from_utf8_lossy(&listed).into_owned();
+    assert!(listed.contains("CARDIO~1 TXT"), "{listed}");
+    assert!(!listed.contains("CARDIOGR TXT"), "{listed}");
+}
+
+#[test]
 fn images_without_a_fat_file_system_are_refused() {
     let own = directory();
     fs::write(own.path().join("zeros.img"), vec![0; 1 << 20]).unwrap();

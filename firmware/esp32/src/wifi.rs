@@ -1,0 +1,180 @@
+//! The radio, as the link between router and access point demands it.
+
+use cardiograph_network::{ADDRESS, Action, Event, Link, Passphrase, Router, State};
+use embassy_futures::select::{Either, select};
+use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
+use embassy_sync::watch::Watch;
+use embassy_time::{Instant, Timer, with_deadline};
+use esp_println::println;
+use esp_radio::wifi::ap::AccessPointConfig;
+use esp_radio::wifi::event::EventInfo;
+use esp_radio::wifi::sta::StationConfig;
+use esp_radio::wifi::{
+    AuthenticationMethodConfig, Config, ConnectionError, WifiController, WifiError,
+};
+
+/// Tasks that follow the network: connections, responder, and the clock.
+pub const FOLLOWERS: usize = crate::memory::CONNECTIONS + 2;
+
+/// A network of the board.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Network {
+    /// None: the radio is busy.
+    None,
+    /// The router's network.
+    Router,
+    /// The board's own network.
+    AccessPoint,
+}
+
+/// The network in use.
+pub static NETWORK: Watch<CriticalSectionRawMutex, Network, FOLLOWERS> = Watch::new();
+
+/// The radio, and what it needs for either network.
+pub struct Radio {
+    pub controller: WifiController<'static>,
+    pub router: Option<Router>,
+    pub access_point_name: heapless::String<32>,
+    pub passphrase: Passphrase,
+}
+
+/// Runs the radio.
+#[embassy_executor::task]
+pub async fn run(mut radio: Radio) {
+    let mut link = Link::new(radio.router.is_some());
+    let network = NETWORK.sender();
+    let mut action = link.next(now_ms());
+    loop {
+        action = match action {
+            Action::Join => {
+                network.send(Network::None);
+                radio.join(&mut link).await;
+                link.next(now_ms())
+            }
+            Action::OpenAccessPoint => {
+                radio.open(&mut link);
+                link.next(now_ms())
+            }
+            Action::Wait(until_ms) => match link.state() {
+                State::Joined => {
+                    network.send(Network::Router);
+                    radio.keep(&mut link).await;
+                    link.next(now_ms())
+                }
+                State::AccessPoint { .. } => {
+                    network.send(Network::AccessPoint);
+                    radio.count_clients(&mut link).await
+                }
+                _ => {
+                    network.send(Network::None);
+                    wait_until(until_ms).await;
+                    link.next(now_ms())
+                }
+            },
+        };
+    }
+}
+
+impl Radio {
+    /// Tries to join the router once, until the time for it is over.
+    async fn join(&mut self, link: &mut Link) {
+        let State::Joining { until_ms, .. } = link.state() else {
+            return;
+        };
+        match with_deadline(Instant::from_millis(until_ms), self.try_to_join()).await {
+            Ok(Ok(())) => {
+                println!("joined the router's network");
+                link.handle(Event::Joined, now_ms());
+            }
+            Ok(Err(error)) => {
+                println!("the router's network cannot be joined: {error:?}");
+                link.handle(Event::JoinFailed, now_ms());
+            }
+            Err(_) => println!("the router does not answer"),
+        }
+    }
+
+    async fn try_to_join(&mut self) -> Result<(), ConnectionError> {
+        if let Some(router) = &self.router {
+            let authentication = match &router.password {
+                Some(password) => {
+                    AuthenticationMethodConfig::Wpa2Personal(password.as_str().try_into()?)
+                }
+                None => AuthenticationMethodConfig::Open,
+            };
+            let station = StationConfig::default()
+                .with_ssid(router.ssid.as_str().try_into()?)
+                .with_authentication(authentication);
+            self.controller.set_config(&Config::Station(station))?;
+            self.controller.connect_async().await?;
+        }
+        Ok(())
+    }
+
+    /// Opens the access point, and prints its password: whoever reads the serial port holds the board.
+    fn open(&mut self, link: &mut Link) {
+        let opened = self.try_to_open();
+        let (name, passphrase) = (&self.access_point_name, &self.passphrase);
+        match opened {
+            Ok(()) => println!("access point {name}, password {passphrase}, http://{ADDRESS}"),
+            Err(error) => {
+                println!("the access point {name} cannot be opened: {error:?}");
+                link.handle(Event::AccessPointClosed, now_ms());
+            }
+        }
+    }
+
+    fn try_to_open(&mut self) -> Result<(), WifiError> {
+        let password = self.passphrase.as_str().try_into()?;
+        let access_point = AccessPointConfig::default()
+            .with_ssid(self.access_point_name.as_str().try_into()?)
+            .with_authentication(AuthenticationMethodConfig::Wpa2Personal(password));
+        self.controller
+            .set_config(&Config::AccessPoint(access_point))
+    }
+
+    /// Waits until the connection to the router ends.
+    async fn keep(&mut self, link: &mut Link) {
+        let _ = self.controller.wait_for_disconnect_async().await;
+        println!("the connection to the router ended");
+        link.handle(Event::RouterLost, now_ms());
+    }
+
+    /// Counts the clients of the access point until it has to close. Listens without a pause: a client whose
+    /// departure is missed would keep the access point open for good.
+    async fn count_clients(&self, link: &mut Link) -> Action {
+        let Ok(mut events) = self.controller.subscribe() else {
+            link.handle(Event::AccessPointClosed, now_ms());
+            return link.next(now_ms());
+        };
+        // One bit for each number that the radio gives to a client.
+        let mut clients = 0_u32;
+        loop {
+            let until_ms = match link.next(now_ms()) {
+                Action::Wait(until_ms) => until_ms,
+                action => return action,
+            };
+            match select(wait_until(until_ms), events.next_event_pure()).await {
+                Either::Second(EventInfo::AccessPointStationConnected { aid, .. }) => {
+                    clients |= 1 << (u32::from(aid) % u32::BITS);
+                }
+                Either::Second(EventInfo::AccessPointStationDisconnected { aid, .. }) => {
+                    clients &= !(1 << (u32::from(aid) % u32::BITS));
+                }
+                _ => continue,
+            }
+            link.handle(Event::Clients(clients.count_ones() as u8), now_ms());
+        }
+    }
+}
+
+async fn wait_until(until_ms: Option<u64>) {
+    match until_ms {
+        Some(until_ms) => Timer::at(Instant::from_millis(until_ms)).await,
+        None => core::future::pending().await,
+    }
+}
+
+fn now_ms() -> u64 {
+    Instant::now().as_millis()
+}
