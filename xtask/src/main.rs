@@ -16,6 +16,8 @@
 //!
 //! `cargo xtask boards`: builds the firmware for the chips that no emulator runs here, and prints its size.
 //!
+//! `cargo xtask page`: only the page of the server, in headless Chromium.
+//!
 //! `cargo xtask size`: flash and RAM of the firmware that `firmware` and `rp2040` have built.
 //!
 //! `cargo xtask power-cut`: the power-cut test only, with a given number of cases, or for a single case.
@@ -36,6 +38,7 @@ mod firmware;
 mod fuzz;
 mod mutants;
 mod packages;
+mod page;
 mod power_cut;
 mod readme;
 mod rp2040;
@@ -45,7 +48,7 @@ mod test;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask test | english | readme | firmware | crates | arduino | c | rp2040 | boards | size | power-cut | bench [overhead|analyze|card|pan|recorder|serve] | mutants [SHARDS] | fuzz SECONDS";
+const USAGE: &str = "usage: cargo xtask test | english | readme | firmware | crates | arduino | c | page | rp2040 | boards | size | power-cut | bench [overhead|analyze|card|pan|recorder|serve] | mutants [SHARDS] | fuzz SECONDS";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -60,6 +63,7 @@ fn main() -> ExitCode {
         ["c"] => c::all().map(drop),
         ["crates"] => crates::all().map(drop),
         ["firmware"] => firmware::all().map(drop),
+        ["page"] => page::all().map(drop),
         ["rp2040"] => rp2040::all().map(drop),
         ["boards"] => boards::all().map(drop),
         ["size"] => size::all().map(drop),

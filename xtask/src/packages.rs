@@ -116,6 +116,30 @@ pub const FOR_RP2040: &[Package] = &[
     },
 ];
 
+/// Packages for the page.
+pub const FOR_PAGE: &[Package] = &[
+    Package {
+        program: "chromium",
+        name: "chromium",
+    },
+    Package {
+        program: "node",
+        name: "nodejs",
+    },
+    Package {
+        program: "npm",
+        name: "npm",
+    },
+    Package {
+        program: "mkfs.fat",
+        name: "dosfstools",
+    },
+    Package {
+        program: "mcopy",
+        name: "mtools",
+    },
+];
+
 /// Packages for the library for C.
 pub const FOR_C: &[Package] = &[
     Package {
@@ -262,6 +286,11 @@ pub const RP2040JS_VERSION: &str = "1.4.1";
 /// Version of avr8js, the emulator of an ATmega.
 pub const AVR8JS_VERSION: &str = "0.21.1";
 
+/// Version of playwright-core, which controls a browser.
+pub const PLAYWRIGHT_VERSION: &str = "1.65.1";
+/// Version of axe-core, which checks whether everyone can use a page.
+pub const AXE_VERSION: &str = "4.14.1";
+
 /// Installs an npm package below a folder.
 pub fn install_npm(folder: &Path, name: &str, version: &str) -> Result<(), String> {
     let list = folder.join("node_modules").join(name).join("package.json");
@@ -279,7 +308,7 @@ pub fn install_npm(folder: &Path, name: &str, version: &str) -> Result<(), Strin
     ]);
     command.arg(folder);
     check(command.arg(format!("{name}@{version}"))).map_err(|error| {
-        format!("{error}\nThe emulator {name} is missing. Check the network, then run the command again.")
+        format!("{error}\nThe npm package {name} is missing. Check the network, then run the command again.")
     })
 }
 

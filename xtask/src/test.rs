@@ -3,7 +3,8 @@
 use crate::packages::DEVICE_TARGET;
 use crate::run::{capture, cargo, check};
 use crate::{
-    arduino, boards, c, crates, english, firmware, fuzz, packages, power_cut, readme, rp2040, size,
+    arduino, boards, c, crates, english, firmware, fuzz, packages, page, power_cut, readme, rp2040,
+    size,
 };
 
 /// Crates that run on devices.
@@ -62,6 +63,7 @@ pub fn everything() -> Result<(), String> {
         count.passed += c::all()?;
         count.passed += rp2040::all()?;
         count.passed += boards::one()?;
+        count.passed += page::all()?;
         count.passed += size::all()?;
         count.passed += readme::commands()?;
         count.passed += fuzz::all(fuzz::Effort::Runs(FUZZ_RUNS))?;

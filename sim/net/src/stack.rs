@@ -182,9 +182,9 @@ impl Stack {
 
 impl Parts {
     fn tcp_sockets(&self) -> impl Iterator<Item = &Socket<'static>> {
-        self.sockets.iter().map(|(_, socket)| match socket {
-            smoltcp::socket::Socket::Tcp(socket) => socket,
-        })
+        // The only sockets here, but other crates may enable other kinds.
+        let sockets = self.sockets.iter();
+        sockets.filter_map(|(_, socket)| smoltcp::socket::AnySocket::downcast(socket))
     }
 
     /// Returns a local port that no connection uses.
