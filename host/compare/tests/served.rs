@@ -73,6 +73,17 @@ fn run_on(
     path: Option<&str>,
     watchers: &[Watcher],
 ) -> Served<1> {
+    let setup = ServedSetup {
+        requests,
+        path: path.map(String::from),
+        watchers: watchers.to_vec(),
+        ..setup(image, stream, link)
+    };
+    serve_while_recording(setup).unwrap()
+}
+
+/// Returns a device with its network, whose clients request nothing.
+fn setup(image: Image, stream: StreamSetup<'static>, link: Link) -> ServedSetup<'static, 1> {
     // As on a device, this memory lasts for the whole run; 256 samples are 300 ms.
     let memory: &NewestMemory<256, 100> = Box::leak(Box::default());
     let live = Box::leak(Box::new([LiveStream {
@@ -83,7 +94,7 @@ fn run_on(
     let profile = Profile::named("class10-16g").unwrap();
     let mut card = Card::new(&profile, seed);
     image.store(&mut card);
-    let setup = ServedSetup {
+    ServedSetup {
         card,
         clock_hz: 26_600_000,
         config: Config {
@@ -94,13 +105,12 @@ fn run_on(
         read_buffers: 3,
         link,
         network: NetConfig::default(),
-        requests,
-        path: path.map(String::from),
+        requests: Vec::new(),
+        path: None,
         live,
-        watchers: watchers.to_vec(),
+        watchers: Vec::new(),
         seed,
-    };
-    serve_while_recording(setup).unwrap()
+    }
 }
 
 fn link() -> Link {
@@ -417,6 +427,30 @@ fn a_client_begins_a_session_and_ends_the_recording() {
     assert!(text(4).contains("\"session\":\"run-7\""), "{}", text(4));
     assert!(served.ns < 30_000_000_000, "{}", served.ns);
     assert_eq!(served.streams[0].lost, 0);
+}
+
+#[test]
+fn readers_do_not_delay_new_files() {
+    // At 4 MHz, readers take most of the time on the bus. Each of these begins while others still read. The ring lasts
+    // longer than the durability window.
+    let watchers = (0..100).map(|number: u64| Watcher {
+        path: ["/sessions", "/REC00000?tar=1"][number as usize % 2],
+        after_ns: number * 200_000_000,
+    });
+    let served = serve_while_recording(ServedSetup {
+        clock_hz: 4_000_000,
+        config: Config {
+            rotate_us: Some(700_000),
+            ..Config::default()
+        },
+        watchers: watchers.collect(),
+        ..setup(image(), lines(230, 20), link())
+    });
+    let served = served.unwrap();
+    let summary = served.streams[0];
+    println!("{summary:?} {:?}", served.reads);
+    assert_eq!((summary.lost, summary.window_breaches), (0, 0));
+    assert!(served.reads.reads > 100, "{:?}", served.reads);
 }
 
 /// Returns the contents of a card with a directory of the given number of empty files. Does not use the crate fatfs,

@@ -52,7 +52,7 @@ fn with_card<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Action {
     let is_saving = state.indices().any(|at| is_saving(state, now, at));
     let may_read = now.is_read_pending && now.absorbs_read && !is_saving && !is_forced;
     if may_read && !(state.is_job_next && is_free) {
-        return Action::Read;
+        return change_of_file(state, now).unwrap_or(Action::Read);
     }
     if let Some(candidate) = candidate.filter(|candidate| candidate.is_pressing) {
         return candidate.action;
@@ -69,6 +69,15 @@ fn with_card<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Action {
         None => when_stuck(state, now).unwrap_or(Action::Rest),
         Some(_) => Action::Rest,
     }
+}
+
+/// Returns a change from one file to the next. It takes no card time, so that readers never delay it.
+fn change_of_file<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Option<Action> {
+    let candidates = state
+        .indices()
+        .filter_map(|at| candidate_of(state, now, at, false));
+    let mut actions = candidates.map(|candidate| candidate.action);
+    actions.find(|action| matches!(action, Action::Leave(_) | Action::Begin(_)))
 }
 
 /// Work of a track that needs the card.

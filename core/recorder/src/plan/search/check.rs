@@ -2,7 +2,9 @@
 
 use super::world::{Asked, Layout, World};
 use super::{Config, Violation};
-use crate::plan::{Action, Block, Card, Checkpoint, Conditions, Flush, Job, Leave, Phase, Room};
+use crate::plan::{
+    Action, Block, Card, Checkpoint, Conditions, Flush, Job, Leave, Phase, Room, Track,
+};
 
 fn ensure(is_kept: bool, violation: Violation) -> Result<(), Violation> {
     if is_kept { Ok(()) } else { Err(violation) }
@@ -344,6 +346,15 @@ fn leave<const N: usize>(config: &Config<N>, world: &World<N>, at: u8) -> Result
 fn read<const N: usize>(world: &World<N>, now: &Conditions<N>) -> Result<(), Violation> {
     ensure(now.is_read_pending, "no read is pending")?;
     let is_over = world.plan.phase == Phase::Ended;
+    let mut tracks = world.plan.tracks().iter();
+    let is_between = |track: &Track| {
+        let is_left = track.file.is_none() && world.plan.phase == Phase::Recording;
+        track.leave == Leave::Sealed || is_left && track.ahead > 0
+    };
+    ensure(
+        is_over || !tracks.any(is_between),
+        "a read delays the change to the next file",
+    )?;
     ensure(
         is_over || now.absorbs_read,
         "the rings do not absorb this read",
