@@ -4,9 +4,9 @@
 const FLOOR_US = 10;
 const CEILING_US = 2e6;
 /** Time for new events in one frame; drawing comes on top of it. */
-const FRAME_MS = 4;
+const FRAME_MS = 3;
 /** Rows or characters between two looks at the clock. */
-const PIECE = 4096;
+const PIECE = 2048;
 
 /** Extremes per pixel of a time window that moves. */
 class Columns {
@@ -65,6 +65,9 @@ class History {
 
 const latencyText = (us) => (us < 1000 ? `${us.toFixed(0)} µs` : us < 1e6 ? `${(us / 1000).toPrecision(3)} ms` : `${(us / 1e6).toPrecision(3)} s`);
 
+/** Begins the live view again, for example after another device has been chosen. */
+let restartLive = () => {};
+
 /** Creates the live view, and keeps it up to date. */
 function liveView() {
   const canvas = make('canvas', { role: 'img', 'aria-label': 'Write latencies' });
@@ -113,7 +116,8 @@ function liveView() {
       level.style.width = `${100 * now.ring_bytes / Math.max(now.ring_capacity_bytes, 1)}%`;
       figure['write latency'].textContent = `median ${latencyText(us.median)}, 99 % ${latencyText(us.p99)}, worst ${latencyText(us.max)}`;
       figure.samples.textContent = now.samples.toLocaleString('en');
-      figure['not yet durable'].textContent = `${now.unsaved_ms} ms of ${now.window_ms} ms`;
+      const window = now.window_ms > 0 ? ` of ${now.window_ms} ms` : '';
+      figure['not yet durable'].textContent = `${now.unsaved_ms} ms${window}`;
       figure.rate.textContent = `${bytesText(now.rate_bytes_per_s)}/s`;
       const keeps = history.length > 0 ? '' : '; this device keeps no single latencies';
       state.textContent = (now.recording ? 'recording' : 'not recording') + keeps;
@@ -143,6 +147,7 @@ function liveView() {
     gaps.replaceChildren();
     for (const gap of await (await send('/gaps?since=0')).json()) on.gap(JSON.stringify(gap));
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    restartLive = () => reader.cancel().catch(() => {});
     for (;;) {
       const { value, done } = await reader.read();
       if (done) return;

@@ -283,6 +283,49 @@ function tools() {
     make('span', { className: 'dim' }, 'or drop files here'));
 }
 
+/** What the application adds: buttons, a table and sentences. */
+const application = make('section', { id: 'application', 'aria-label': 'Device', hidden: true });
+
+function showApplication(items) {
+  application.hidden = items.length === 0;
+  const focused = document.activeElement.dataset.action;
+  const buttons = items.filter((item) => item.action).map((item) => {
+    const button = make('button', { type: 'button', disabled: isReadOnly, onclick: () => act(item) }, item.text);
+    button.dataset.action = item.action;
+    if (item.chosen !== null) button.setAttribute('aria-pressed', String(item.chosen));
+    return button;
+  });
+  const [columns, ...lines] = items.filter((item) => item.row).map((item) => item.row.split('\t'));
+  const cells = (tag, line) => line.map((cell, at) => make(at === 0 ? 'th' : tag,
+    tag === 'td' && at === 0 ? { scope: 'row' } : {}, cell));
+  const sentences = items.filter((item) => !item.action && !item.row).map((item) => make('li', {}, item.text));
+  application.replaceChildren(make('div', { className: 'bar' }, ...buttons),
+    make('div', { className: 'wide', tabIndex: 0, role: 'group', 'aria-label': 'Table' }, make('table', {},
+      ...(columns ? [make('thead', {}, make('tr', {}, ...cells('th', columns)))] : []),
+      make('tbody', {}, ...lines.map((line) => make('tr', {}, ...cells('td', line)))))),
+    make('ul', {}, ...sentences));
+  if (focused) application.querySelector(`[data-action="${focused}"]`)?.focus();
+}
+
+async function act({ action }) {
+  try {
+    await send(`/record?action=${action}`, { method: 'POST' });
+    say('');
+  } catch (error) {
+    say(error.message, true);
+  }
+  await watchApplication();
+  restartLive();
+}
+
+async function watchApplication() {
+  try {
+    showApplication((await (await send('/status')).json()).application);
+  } catch {
+    // Without power, a device does not answer; the last state remains.
+  }
+}
+
 async function start() {
   const status = await (await send('/status')).json();
   isReadOnly = status.server.read_only;
@@ -290,6 +333,11 @@ async function start() {
     ? `${bytesText(status.storage.free)} of ${bytesText(status.storage.size)} free` : '';
   const main = make('main', {}, crumbs());
   if (status.recorder) main.append(liveView());
+  if (status.application.length > 0) {
+    main.append(application);
+    showApplication(status.application);
+    setInterval(watchApplication, 1000);
+  }
   main.append(tools(), note, uploads, table, make('p', { className: 'dim' }, space),
     groupList('Sessions', '/sessions', (group) => group.session || group.first),
     groupList('Days', '/days', (group) => group.day),

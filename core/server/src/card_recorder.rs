@@ -1,7 +1,7 @@
 //! The recorder of a device, as the server sees it.
 
 use crate::instrument::{
-    Command, Gap, Instrument, ROW_BYTES_MAX, Refusal, Sample, Session, Status, WriteLatency,
+    Command, Gap, Instrument, Item, ROW_BYTES_MAX, Refusal, Sample, Session, Status, WriteLatency,
 };
 use crate::storage::RecordingPath;
 use cardiograph_recorder::{
@@ -38,6 +38,19 @@ pub trait Actions {
 
     /// Returns the latency of a write; see [`Instrument::latency`].
     fn latency(&self, _number: u64) -> Option<WriteLatency> {
+        None
+    }
+
+    /// Carries out another action; see [`Instrument::act`].
+    ///
+    /// # Errors
+    /// [`Refusal`] if there is no such action, or it is not possible now.
+    fn act(&self, _action: &str) -> Result<(), Refusal> {
+        Err(Refusal::Unsupported)
+    }
+
+    /// Returns what the application adds to the page; see [`Instrument::item`].
+    fn item(&self, _number: usize, _text: &mut [u8; ROW_BYTES_MAX]) -> Option<(Item, usize)> {
         None
     }
 
@@ -204,6 +217,14 @@ impl Instrument for CardRecorder<'_, '_> {
             }
             (Command::Rotate(Some(session)), true) => self.begin(&session),
         }
+    }
+
+    fn act(&self, action: &str) -> Result<(), Refusal> {
+        self.actions.act(action)
+    }
+
+    fn item(&self, number: usize, text: &mut [u8; ROW_BYTES_MAX]) -> Option<(Item, usize)> {
+        self.actions.item(number, text)
     }
 
     fn set_clock(&self, unix_ms: u64, zone_min: i16) -> Result<(), Refusal> {

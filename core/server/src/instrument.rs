@@ -38,6 +38,20 @@ pub trait Instrument {
     /// [`Refusal`] if it is not possible now.
     fn control(&self, command: Command) -> Result<(), Refusal>;
 
+    /// Carries out an action that the application adds to those of a recorder; see [`Instrument::item`].
+    ///
+    /// # Errors
+    /// [`Refusal::Unsupported`] if there is no such action, or another [`Refusal`] if it is not possible now.
+    fn act(&self, _action: &str) -> Result<(), Refusal> {
+        Err(Refusal::Unsupported)
+    }
+
+    /// Writes the text of an item that the application adds to the page, as UTF-8, to `text`; returns its length, and
+    /// what it is. Items are numbered from 0; `None` after the last one.
+    fn item(&self, _number: usize, _text: &mut [u8; ROW_BYTES_MAX]) -> Option<(Item, usize)> {
+        None
+    }
+
     /// Sets the clock to `unix_ms`, in ms since 1970-01-01 UTC, in a zone `zone_min` minutes east of UTC.
     ///
     /// # Errors
@@ -155,6 +169,23 @@ impl Gap {
             cause: gap.cause.word(),
         }
     }
+}
+
+/// Kind of an item that the application adds to the page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Item {
+    /// A button for [`Instrument::act`]. The text is its label.
+    Action {
+        /// Name of the action, of at most 8 letters.
+        name: &'static str,
+        /// For one of several choices: true if it is in effect.
+        is_chosen: Option<bool>,
+    },
+    /// A row of a table, whose cells are separated by tabs. The first row names the columns.
+    Row,
+    /// A sentence.
+    Sentence,
 }
 
 /// A request to the recorder. Names and settings follow the recorder's rules: 1 to 32 letters, digits, `-` and

@@ -113,7 +113,7 @@ pub use error::Error;
 pub use guard::{Content, admit};
 pub use head::{Fields, Head, Method, parse};
 pub use instrument::{
-    Command, Gap, Instrument, NoInstrument, ROW_BYTES_MAX, Refusal, Sample, Session, Status,
+    Command, Gap, Instrument, Item, NoInstrument, ROW_BYTES_MAX, Refusal, Sample, Session, Status,
     WriteLatency,
 };
 pub use limits::HEAD_BYTES_MAX;

@@ -235,3 +235,25 @@ fn the_recorder_is_controlled_by_arguments_or_forms() {
         ]
     );
 }
+
+#[test]
+fn applications_add_buttons_rows_and_sentences() {
+    let recorder = Recorder::default();
+    let status = ask(&recorder, &line("GET /status"), usize::MAX);
+    let text = status.text();
+    let items = text.split_once("\"application\":").unwrap().1;
+    assert_eq!(
+        items,
+        "[\n{\"action\":\"lamp\",\"chosen\":null,\"text\":\"The \\\"lamp\\\"\"},\
+         \n{\"action\":\"lamp\",\"chosen\":true,\"text\":\"On\"},\
+         \n{\"row\":\"cell\\u0009cell 2\"},\
+         \n{\"text\":\"A sentence\\u000aof more than 64 letters, with \u{fc}, which is split in the middle of it.\"}]}\n"
+    );
+    let none = get(&Memory::default(), "/status");
+    assert!(none.text().ends_with("\"application\":[]}\n"));
+    for (action, status) in [("lamp", 204), ("other", 400)] {
+        let request = line(&format!("POST /record?action={action}"));
+        assert_eq!(ask(&recorder, &request, usize::MAX).status, status);
+    }
+    assert_eq!(recorder.orders.take(), ["lamp"]);
+}

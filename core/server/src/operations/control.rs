@@ -31,10 +31,23 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
             "start" => Command::Start(session),
             "rotate" => Command::Rotate(session),
             "stop" => Command::Stop,
-            _ => return Err(Refused::bad("action is start, stop or rotate").into()),
+            other => {
+                self.act(other)?;
+                return done(wire, Status::NoContent).await;
+            }
         };
         self.instrument.control(command).map_err(refused)?;
         done(wire, Status::NoContent).await
+    }
+
+    /// Carries out an action of the application.
+    fn act(&self, action: &str) -> Result<(), Refused> {
+        match self.instrument.act(action) {
+            Err(Refusal::Unsupported) => Err(Refused::bad(
+                "this device has no such action; it has start, stop and rotate, and those that /status lists",
+            )),
+            result => result.map_err(refused),
+        }
     }
 
     /// Sets the clock.

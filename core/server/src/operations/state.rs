@@ -1,9 +1,9 @@
 //! State of recorder, card and server.
 
 use crate::status::{Closed, Fault, Refused, Status as Code};
-use crate::text::Json;
+use crate::text::{Json, pieces};
 use crate::wire::{Length, Wire};
-use crate::{Gap, Instrument, Server, Status, Storage, Timer};
+use crate::{Gap, Instrument, Item, ROW_BYTES_MAX, Server, Status, Storage, Timer};
 use core::cell::Cell;
 use embedded_io_async::{Read, Write};
 
@@ -38,10 +38,48 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         let (streams, streams_max) = (self.event_streams.get(), self.config.event_streams_max);
         wire.text(format_args!(
             ",\n\"server\":{{\"read_only\":{read_only},\"event_streams\":{streams},\
-             \"event_streams_max\":{streams_max}}}}}\n"
+             \"event_streams_max\":{streams_max}}},\n\"application\":["
         ))
         .await?;
+        self.items(wire).await?;
+        wire.bytes(b"]}\n").await?;
         Ok(wire.finish().await?)
+    }
+
+    /// Writes what the application adds, as JSON.
+    async fn items<C: Read + Write>(&self, wire: &mut Wire<'_, C, T>) -> Result<(), Closed> {
+        let mut number = 0;
+        let mut text = [0; ROW_BYTES_MAX];
+        while let Some((item, len)) = self.instrument.item(number, &mut text) {
+            let separator = if number == 0 { "" } else { "," };
+            match item {
+                Item::Action { name, is_chosen } => {
+                    let name = Json(name);
+                    let chosen = match is_chosen {
+                        None => "null",
+                        Some(false) => "false",
+                        Some(true) => "true",
+                    };
+                    wire.text(format_args!(
+                        "{separator}\n{{\"action\":\"{name}\",\"chosen\":{chosen},\"text\":\""
+                    ))
+                    .await?;
+                }
+                Item::Row => wire.text(format_args!("{separator}\n{{\"row\":\"")).await?,
+                Item::Sentence => {
+                    wire.text(format_args!("{separator}\n{{\"text\":\""))
+                        .await?
+                }
+            }
+            // Invalid UTF-8 is a bug of the application; the response remains valid JSON.
+            let valid = core::str::from_utf8(&text[..len]).unwrap_or_default();
+            for piece in pieces(valid) {
+                wire.text(format_args!("{}", Json(piece))).await?;
+            }
+            wire.bytes(b"\"}").await?;
+            number += 1;
+        }
+        Ok(())
     }
 
     /// Sends gaps as JSON.

@@ -101,6 +101,32 @@ impl Instrument for Recorder {
         Ok(())
     }
 
+    fn act(&self, action: &str) -> Result<(), Refusal> {
+        if action != "lamp" {
+            return Err(Refusal::Unsupported);
+        }
+        self.orders.borrow_mut().push(action.to_string());
+        Ok(())
+    }
+
+    fn item(&self, number: usize, text: &mut [u8; ROW_BYTES_MAX]) -> Option<(Item, usize)> {
+        let lamp = |is_chosen| Item::Action {
+            name: "lamp",
+            is_chosen,
+        };
+        let (item, words) = match number {
+            0 => (lamp(None), "The \"lamp\""),
+            1 => (lamp(Some(true)), "On"),
+            2 => (Item::Row, "cell\tcell 2"),
+            3 => (
+                Item::Sentence,
+                "A sentence\nof more than 64 letters, with \u{fc}, which is split in the middle of it.",
+            ),
+            _ => return None,
+        };
+        Some((item, put(text, words)))
+    }
+
     fn set_clock(&self, unix_ms: u64, zone_min: i16) -> Result<(), Refusal> {
         self.orders
             .borrow_mut()
