@@ -2,6 +2,9 @@
 //! recordings with other programs.
 
 mod judge;
+mod long;
+
+pub use long::long;
 
 use crate::firmware::image::{BLOCK_BYTES, CARD_BLOCKS, Image};
 use crate::packages;
@@ -19,21 +22,52 @@ const WASM_TARGET: &str = "wasm32-unknown-unknown";
 
 /// A card whose stalls of about 110 ms are 9 MB apart.
 const PROFILE: &str = "sandisk-edge-8g";
+/// Ring of the firmware, in KiB.
+const RING_KIB: u32 = 128;
 /// Rate of the recording with stalls, in Hz: 400 kB/s, so that it takes less than a minute of the board's time.
 const STALLS_RATE_HZ: u32 = 4000;
 /// Number of stalls to record.
 const STALLS: u64 = 3;
 /// Default rate of the firmware, in Hz.
 const RATE_HZ: u32 = 860;
+/// Number of power cuts in CI.
 const CUTS: usize = 5;
 const CUTS_SEED: u64 = 1;
 /// Durability window of the firmware, in us.
 const WINDOW_US: f64 = 1e6;
-/// Time limit of the emulator, in s; a normal run takes about a minute.
-const NODE_S_MAX: &str = "600";
+/// Time limit of the emulator, in s; a run in CI takes about a minute.
+const NODE_S_MAX: &str = "7200";
+
+/// A board, its card and its firmware.
+#[derive(Clone)]
+struct Setup {
+    folder: PathBuf,
+    profile: &'static str,
+    /// Seed of the aged card.
+    seed: u32,
+    card_blocks: usize,
+    rate_hz: u32,
+    ring_kib: u32,
+}
 
 /// Runs all tests; returns the number of tests passed.
 pub fn all() -> Result<usize, String> {
+    let setup = prepare()?;
+    check(setup.cargo("clippy").args(["--", "-Dwarnings"]))?;
+    setup.age_card()?;
+    record_stalls(&Setup {
+        rate_hz: STALLS_RATE_HZ,
+        ..setup.clone()
+    })?;
+    let passed = cut_power(&setup, CUTS)?;
+    setup.run(&["repairs"])?;
+    judge::check_file_system(&setup.folder, "recorded.img")?;
+    println!("ok: the board waits for a usable card, and goes on when a pulled card is back");
+    Ok(passed + 2)
+}
+
+/// Installs and builds what every run needs.
+fn prepare() -> Result<Setup, String> {
     packages::install(packages::FOR_RP2040)?;
     packages::add_target(TARGET)?;
     packages::add_target(WASM_TARGET)?;
@@ -41,7 +75,6 @@ pub fn all() -> Result<usize, String> {
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     packages::install_npm(&folder, "rp2040js", packages::RP2040JS_VERSION)?;
     check(&mut cargo(&["fmt", "--manifest-path", MANIFEST, "--check"]))?;
-    check(cargo_firmware("clippy", RATE_HZ).args(["--", "-Dwarnings"]))?;
     check(&mut cargo(&[
         "build",
         "--quiet",
@@ -50,54 +83,63 @@ pub fn all() -> Result<usize, String> {
         "cardiograph",
     ]))?;
     build_card(&folder)?;
-    record_stalls(&folder)?;
-    let passed = cut_power(&folder)?;
-    run(&folder, RATE_HZ, &["repairs"])?;
-    judge::check_file_system(&folder, "recorded.img")?;
-    println!("ok: the board waits for a usable card, and goes on when a pulled card is back");
-    Ok(passed + 2)
+    Ok(Setup {
+        folder,
+        profile: PROFILE,
+        seed: 1,
+        card_blocks: CARD_BLOCKS,
+        rate_hz: RATE_HZ,
+        ring_kib: RING_KIB,
+    })
 }
 
-/// Records through stalls of an aged card and checks every sample.
-fn record_stalls(folder: &Path) -> Result<(), String> {
-    let result = run(folder, STALLS_RATE_HZ, &["stalls", &STALLS.to_string()])?;
+/// Records through stalls of an aged card and checks every sample. Returns the length of the files, in bytes, and the
+/// number of samples.
+fn record_stalls(setup: &Setup) -> Result<(u64, u32), String> {
+    let result = setup.run(&["stalls", &STALLS.to_string()])?;
     let stalls = result["count"].as_u64().unwrap_or(0);
     if stalls < STALLS {
         return Err(format!("only {stalls} stalls of {STALLS}"));
     }
-    let recording = Recording::read(folder, "recorded.img", "REC00000/REC00001.BIN")?;
-    recording.check_cadence(STALLS_RATE_HZ)?;
+    let (mut bytes, mut samples, mut last_us) = (0, 0, 0.0);
+    for file in result["files"].as_array().into_iter().flatten() {
+        let file = file.as_str().unwrap_or_default();
+        let recording = Recording::read(&setup.folder, "recorded.img", file, samples)?;
+        recording.check_cadence(setup.rate_hz)?;
+        bytes += recording.bytes;
+        samples += recording.samples;
+        last_us = recording.last_us;
+    }
     let pressed_us = result["pressed_us"].as_f64().unwrap_or(f64::MAX);
-    if recording.last_us < pressed_us {
+    if last_us < pressed_us {
         return Err(String::from(
             "samples before the end of the recording are missing",
         ));
     }
     println!(
-        "ok: {} samples through {stalls} stalls of up to {:.0} ms, none lost",
-        recording.samples,
+        "ok: {samples} samples through {stalls} stalls of up to {:.0} ms, none lost",
         result["longestMs"].as_f64().unwrap_or(0.0)
     );
-    Ok(())
+    Ok((bytes, samples))
 }
 
 /// Cuts the power and checks the card after each restart; returns the number of cuts.
-fn cut_power(folder: &Path) -> Result<usize, String> {
-    let (count, seed) = (CUTS.to_string(), CUTS_SEED.to_string());
-    let result = run(folder, RATE_HZ, &["cuts", &count, &seed])?;
+fn cut_power(setup: &Setup, wanted: usize) -> Result<usize, String> {
+    let (count, seed) = (wanted.to_string(), CUTS_SEED.to_string());
+    let result = setup.run(&["cuts", &count, &seed])?;
     let cuts = result["cuts"].as_array().cloned().unwrap_or_default();
     for (at, cut) in cuts.iter().enumerate() {
         let image = format!("cut-{}.img", at + 1);
         // A later start must not damage an earlier recording.
         for earlier in &cuts[..at] {
-            check_cut(folder, &image, earlier)?;
+            check_cut(&setup.folder, &image, earlier)?;
         }
-        let lost_ms = check_cut(folder, &image, cut)? / 1000.0;
+        let lost_ms = check_cut(&setup.folder, &image, cut)? / 1000.0;
         println!("ok: power cut {} lost the last {lost_ms:.0} ms", at + 1);
     }
-    match cuts.len() {
-        CUTS => Ok(CUTS),
-        other => Err(format!("{other} power cuts instead of {CUTS}")),
+    match cuts.len() == wanted {
+        true => Ok(wanted),
+        false => Err(format!("{} power cuts instead of {wanted}", cuts.len())),
     }
 }
 
@@ -109,7 +151,8 @@ fn check_cut(folder: &Path, image: &str, cut: &Value) -> Result<f64, String> {
     if cut_us - began_us < WINDOW_US {
         return judge::check_file_system(folder, image).map(|_| cut_us - began_us);
     }
-    let recording = Recording::read(folder, image, cut["file"].as_str().unwrap_or_default())?;
+    let file = cut["file"].as_str().unwrap_or_default();
+    let recording = Recording::read(folder, image, file, 0)?;
     recording.check_cadence(RATE_HZ)?;
     let lost_us = cut_us - recording.last_us;
     match lost_us <= WINDOW_US + 1e6 / f64::from(RATE_HZ) {
@@ -120,28 +163,59 @@ fn check_cut(folder: &Path, image: &str, cut: &Value) -> Result<f64, String> {
     }
 }
 
-/// Runs a task of the emulator on a new image and the aged card; returns its result.
-fn run(folder: &Path, rate_hz: u32, task: &[&str]) -> Result<Value, String> {
-    check(&mut cargo_firmware("build", rate_hz))?;
-    let program = folder.join(TARGET).join("release").join(PROGRAM);
-    copy(&program, &folder.join("firmware.elf"))?;
-    Image::create(folder)?;
-    let mut node = Command::new("timeout");
-    node.args([NODE_S_MAX, "node"]);
-    node.arg(root().join("firmware/rp2040/emulator/run.mjs"));
-    node.args([folder, Path::new(PROFILE)]).args(task);
-    let (succeeded, _) = capture(&mut node)?;
-    if !succeeded {
-        return Err(String::from(
-            "the emulated board failed; see the output above",
-        ));
+impl Setup {
+    /// Runs a task of the emulator on a new image and the aged card; returns its result.
+    fn run(&self, task: &[&str]) -> Result<Value, String> {
+        let folder = &self.folder;
+        check(&mut self.cargo("build"))?;
+        let program = folder.join(TARGET).join("release").join(PROGRAM);
+        copy(&program, &folder.join("firmware.elf"))?;
+        Image::of_size(folder, self.card_blocks)?;
+        let mut node = Command::new("timeout");
+        node.args([NODE_S_MAX, "node"]);
+        node.arg(root().join("firmware/rp2040/emulator/run.mjs"));
+        node.args([folder, Path::new(self.profile)]).args(task);
+        let (succeeded, _) = capture(&mut node)?;
+        if !succeeded {
+            return Err(String::from(
+                "the emulated board failed; see the output above",
+            ));
+        }
+        let path = folder.join("result.json");
+        let at = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+        let text = fs::read_to_string(&path).map_err(|error| at(&error))?;
+        serde_json::from_str(&text).map_err(|error| at(&error))
     }
-    let path = folder.join("result.json");
-    let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-    serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))
+
+    /// Ages a card natively.
+    fn age_card(&self) -> Result<(), String> {
+        let mut age = cargo(&["run", "--quiet", "--release", "--package"]);
+        age.args(["cardiograph-sim-card", "--example", "age", "--"]);
+        age.args([self.profile, &self.capacity_bytes(), &self.seed.to_string()]);
+        check(age.arg(self.state()))
+    }
+
+    fn capacity_bytes(&self) -> String {
+        (self.card_blocks * BLOCK_BYTES).to_string()
+    }
+
+    /// Returns the path of the aged card's state.
+    fn state(&self) -> PathBuf {
+        self.folder.join("card.state")
+    }
+
+    /// Returns a cargo command for the firmware, which has its own workspace and target.
+    fn cargo(&self, command: &str) -> Command {
+        let mut cargo = cargo(&[command, "--quiet", "--release", "--locked"]);
+        cargo.args(["--manifest-path", MANIFEST, "--target", TARGET]);
+        cargo.arg("--target-dir").arg(target().join("rp2040"));
+        cargo.env("CARDIOGRAPH_RATE_HZ", self.rate_hz.to_string());
+        cargo.env("CARDIOGRAPH_RING_KIB", self.ring_kib.to_string());
+        cargo
+    }
 }
 
-/// Builds the simulated card as WebAssembly, and ages one natively.
+/// Builds the simulated card as WebAssembly.
 fn build_card(folder: &Path) -> Result<(), String> {
     let mut build = cargo(&[
         "build",
@@ -154,20 +228,7 @@ fn build_card(folder: &Path) -> Result<(), String> {
     let module = target()
         .join(WASM_TARGET)
         .join("release/cardiograph_wasm.wasm");
-    copy(&module, &folder.join("card.wasm"))?;
-    let mut age = cargo(&["run", "--quiet", "--release", "--package"]);
-    age.args(["cardiograph-sim-card", "--example", "age", "--", PROFILE]);
-    age.args([(CARD_BLOCKS * BLOCK_BYTES).to_string(), String::from("1")]);
-    check(age.arg(folder.join("card.state")))
-}
-
-/// Returns a cargo command for the firmware, which has its own workspace and target.
-fn cargo_firmware(command: &str, rate_hz: u32) -> Command {
-    let mut cargo = cargo(&[command, "--quiet", "--release", "--locked"]);
-    cargo.args(["--manifest-path", MANIFEST, "--target", TARGET]);
-    cargo.arg("--target-dir").arg(target().join("rp2040"));
-    cargo.env("CARDIOGRAPH_RATE_HZ", rate_hz.to_string());
-    cargo
+    copy(&module, &folder.join("card.wasm"))
 }
 
 fn copy(from: &Path, to: &PathBuf) -> Result<(), String> {

@@ -1,6 +1,6 @@
 // Runs the firmware on an emulated Raspberry Pi Pico with a simulated card.
 //
-//   node run.mjs FOLDER PROFILE stalls COUNT    records until the card has stalled COUNT times, then stops
+//   node run.mjs FOLDER PROFILE stalls COUNT    records until the card has stalled COUNT times, then for a second
 //   node run.mjs FOLDER PROFILE cuts COUNT SEED cuts the power COUNT times, at moments that the seed determines
 //   node run.mjs FOLDER PROFILE repairs         starts without a card, then without a file system; pulls the card
 //
@@ -13,7 +13,9 @@ import { Pico, emulator } from "./pico.mjs";
 
 const SECOND_NS = 1e9;
 /** Time limit of each step, in s of the board's clock. */
-const STEP_S_MAX = 240;
+const STEP_S_MAX = 1000;
+/** Time after the last stall, in which the ring empties. */
+const AFTER_NS = SECOND_NS;
 /** Time without power. */
 const OFF_NS = SECOND_NS / 10;
 /** Longest recording before a power cut. */
@@ -46,11 +48,12 @@ function runStalls(count) {
   card.store(image);
   const { pico, lines } = start(0);
   runUntil(pico, `stall ${count}`, () => card.stalls().count >= count);
+  pico.run(AFTER_NS);
   const pressedUs = pico.clock.nanos / 1000;
   pico.press(true);
   runUntil(pico, "the end of the recording", () => lines.at(-1)?.startsWith("stopped"));
   save("recorded.img");
-  return { pressed_us: pressedUs, ...card.stalls() };
+  return { pressed_us: pressedUs, files: recordings(lines), ...card.stalls() };
 }
 
 function runCuts(count, seed) {
@@ -102,10 +105,15 @@ function runRepairs() {
 
 /** Runs until the board records; returns the path of its file. */
 function runToRecording({ pico, lines }) {
-  const prefix = "recording to ";
-  const find = () => lines.find((line) => line.startsWith(prefix));
+  const find = () => recordings(lines)[0];
   runUntil(pico, "the start of the recording", find);
-  return find().slice(prefix.length);
+  return find();
+}
+
+/** Returns the paths of the files that the board has recorded to. */
+function recordings(lines) {
+  const prefix = "recording to ";
+  return lines.filter((line) => line.startsWith(prefix)).map((line) => line.slice(prefix.length));
 }
 
 function save(name) {

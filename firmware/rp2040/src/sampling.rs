@@ -15,8 +15,15 @@ const RATE_HZ: u64 = match option_env!("CARDIOGRAPH_RATE_HZ") {
     },
     None => 860,
 };
-/// Size of the ring buffer: 1.5 s of samples at 860 Hz.
-const RING_BYTES: usize = 128 * 1024;
+/// Size of the ring buffer: 1.5 s of samples at 860 Hz. The environment variable sets a smaller one.
+const RING_BYTES: usize = 1024
+    * match option_env!("CARDIOGRAPH_RING_KIB") {
+        Some(text) => match usize::from_str_radix(text, 10) {
+            Ok(kib @ 8..=128) => kib,
+            _ => panic!("CARDIOGRAPH_RING_KIB must be a number from 8 to 128"),
+        },
+        None => 128,
+    };
 const SAMPLE_BYTES: usize = SCHEMA.sample_bytes();
 const CHANNELS: usize = 22;
 

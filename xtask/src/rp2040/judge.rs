@@ -18,6 +18,8 @@ const NO_LOSS: &str = "Lost samples, according to the gaps in the recording: 0."
 pub struct Recording {
     /// Number of samples.
     pub samples: u32,
+    /// Length of the file, in bytes.
+    pub bytes: u64,
     /// Time of the last sample, in us of the board's clock.
     pub last_us: f64,
     /// Sample timing, by `cardiograph analyze`.
@@ -25,9 +27,9 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Checks the file system of an image, and every sample of a recording in it: consecutive numbers from 0, times
-    /// that increase, and values.
-    pub fn read(folder: &Path, image: &str, file: &str) -> Result<Recording, String> {
+    /// Checks the file system of an image, and every sample of a recording in it: consecutive numbers from `first`,
+    /// times that increase, and values.
+    pub fn read(folder: &Path, image: &str, file: &str, first: u32) -> Result<Recording, String> {
         let fat = check_file_system(folder, image)?;
         let (binary, csv) = (folder.join("recording.bin"), folder.join("recording.csv"));
         copy_out(&fat, file, &binary)?;
@@ -38,7 +40,7 @@ impl Recording {
         }
         let text = String::from_utf8_lossy(&read(&csv)?).into_owned();
         let (samples, last_us) =
-            check_rows(&text).map_err(|error| format!("{image}: {file}: {error}"))?;
+            check_rows(&text, first).map_err(|error| format!("{image}: {file}: {error}"))?;
         let figures = folder.join("figures.json");
         let mut analyze = cardiograph("analyze", &csv);
         output_of(analyze.arg("--json").arg(&figures).arg("--force"))?;
@@ -46,6 +48,7 @@ impl Recording {
             .map_err(|error| format!("{}: {error}", figures.display()))?;
         Ok(Recording {
             samples,
+            bytes: read(&binary)?.len() as u64,
             last_us,
             cadence: result["results"][0]["cadence"].clone(),
         })
@@ -86,12 +89,13 @@ pub fn check_file_system(folder: &Path, image: &str) -> Result<PathBuf, String> 
 }
 
 /// Checks all rows of an exported recording; returns the number of samples and the time of the last one, in us.
-fn check_rows(text: &str) -> Result<(u32, f64), String> {
+fn check_rows(text: &str, first: u32) -> Result<(u32, f64), String> {
     let (mut samples, mut last_us) = (0, -1.0);
     // The first line has the names of the columns; lines that begin with a comma are notes.
     for line in text.lines().skip(1).filter(|line| !line.starts_with(',')) {
-        let time_us = checked_time(line, samples).filter(|time_us| *time_us > last_us);
-        last_us = time_us.ok_or_else(|| format!("expected sample {samples}, found {line}"))?;
+        let time_us = checked_time(line, first + samples).filter(|time_us| *time_us > last_us);
+        last_us =
+            time_us.ok_or_else(|| format!("expected sample {}, found {line}", first + samples))?;
         samples += 1;
     }
     Ok((samples, last_us))
