@@ -19,13 +19,14 @@ const NARROW = { width: 360, height: 720 };
 
 const server = await Server.start(program, ['serve', LOGGER, '--write', '--listen', '127.0.0.1:0']);
 const proxy = await Proxy.start(server.port);
+const demo = await Server.start(program, ['demo', '--listen', '127.0.0.1:0']);
 const browser = await chromium.launch({ executablePath: '/usr/bin/chromium',
   args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-sync'] });
 
 /** Opens a page that fails the test if a script fails, or if it asks another server. */
 async function open(path = '/', options = {}, base = proxy.url) {
   const context = await browser.newContext({ viewport: WIDE, ...options });
-  context.setDefaultTimeout(20_000);
+  context.setDefaultTimeout(60_000);
   const page = await context.newPage();
   page.on('pageerror', (error) => { throw error; });
   page.on('request', (request) => assert.ok(request.url().startsWith(base), request.url()));
@@ -52,6 +53,18 @@ async function pressTo(page, key, wanted) {
   }
 }
 
+/** Runs axe, looks for horizontal scrolling, and saves a picture. */
+async function checkAccess(page, name) {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => window.axe.run());
+  const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
+  assert.deepEqual(serious.map(({ id, nodes }) => [id, nodes[0].html]), []);
+  const [width, room] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+  assert.ok(width <= room, `${width} px wide`);
+  await page.waitForTimeout(500);
+  await page.screenshot({ path: `${folder}/${name}.png` });
+}
+
 const text = (name, contents) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(contents) });
 const fetched = async (path) => (await fetch(server.url + path)).text();
 
@@ -68,7 +81,7 @@ const tests = {
     assert.equal(await fetched('/a.txt'), 'hello');
     await page.setInputFiles('#picker', [text('a.txt', 'again')]);
     await page.click('dialog >> text="Replace"');
-    await page.waitForFunction(() => document.querySelector('#note').textContent === 'Uploaded a.txt.');
+    await page.waitForFunction(() => document.querySelector('#note')?.textContent === 'Uploaded a.txt.');
     assert.equal(await fetched('/a.txt'), 'again');
   },
 
@@ -92,7 +105,7 @@ const tests = {
     await page.keyboard.press('Enter');
     await page.keyboard.type('Mühle <b>1&2');
     await page.keyboard.press('Enter');
-    await page.waitForFunction(() => document.querySelector('#note').textContent !== '');
+    await page.waitForFunction(() => document.querySelector('#note')?.textContent !== '');
     // FAT has no "<"; the server says so.
     assert.match(await note(page), /</);
     await page.keyboard.press('ArrowDown');
@@ -143,7 +156,7 @@ const tests = {
   async 'the live view moves, and continues after a reload and a lost connection'() {
     const page = await open();
     const grows = async (from) => {
-      await page.waitForFunction((from) => Number(document.querySelector('canvas').dataset.rows) > from, from);
+      await page.waitForFunction((from) => Number(document.querySelector('canvas')?.dataset.rows) > from, from);
       return rows(page);
     };
     const before = await grows(await grows(0));
@@ -175,14 +188,7 @@ const tests = {
       for (const colorScheme of ['light', 'dark']) {
         const page = await open('/', { viewport, colorScheme, bypassCSP: true });
         await lists(page, 'b.bin');
-        await page.evaluate(axe);
-        const { violations } = await page.evaluate(() => window.axe.run());
-        const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
-        assert.deepEqual(serious.map(({ id, nodes }) => [id, nodes[0].html]), []);
-        const width = await page.evaluate(() => document.documentElement.scrollWidth);
-        assert.ok(width <= viewport.width, `${width} px wide`);
-        await page.waitForTimeout(500);
-        await page.screenshot({ path: `${folder}/page-${viewport.width}-${colorScheme}.png` });
+        await checkAccess(page, `page-${viewport.width}-${colorScheme}`);
       }
     }
   },
@@ -210,7 +216,78 @@ const tests = {
     assert.equal(await page.$('dialog'), null);
     await other.stop();
   },
+
+  async 'the demo: power is pulled and comes back, and every durable sample is there'() {
+    const page = await open('/', {}, demo.url);
+    await recordsAtLeast(3000);
+    await page.click('text="Pull the power"');
+    await page.waitForSelector('li >> text=The power is back');
+    const story = await page.textContent('#application ul');
+    const [, missing, missingMs] = /but the last (\d+) \((\d+) ms\)/.exec(story).map(Number);
+    assert.ok(missingMs <= 1000, story);
+    const [, path, kept] = /Recovered (\S+): (\d+) samples/.exec(story);
+    const [ours, reopened, keptOpen] = await counts(page);
+    assert.deepEqual([ours.full, ours.cut], [0, missing]);
+    assert.ok(reopened.full > 0 && keptOpen.cut >= 3000, JSON.stringify([reopened, keptOpen]));
+    const rows = (await (await fetch(`${demo.url}/${path}`)).text()).trim().split(/\r?\n/);
+    const times = rows.filter((row) => /^\d/.test(row)).map((row) => Number(row.split(',')[0]));
+    assert.equal(times.length, Number(kept));
+    assert.ok(times.every((us, at) => us === Math.floor(at * 1e6 / 860)));
+    // The live view has continued by itself.
+    await page.waitForFunction(() => Number(document.querySelector('canvas')?.dataset.rows) > 100);
+    assert.equal(await page.textContent('.lost'), '0');
+  },
+
+  async 'the demo: every way to log is shown, chosen with the keyboard'() {
+    const page = await open('/', {}, demo.url);
+    await lists(page, 'REC00000/');
+    for (const [name, isLoss] of [['open and close for each line', true], ['keep the file open', false], ['Cardiograph', false]]) {
+      await page.focus(`text="Show: ${name}"`);
+      await page.keyboard.press('Enter');
+      await page.waitForSelector(`button[aria-pressed=true] >> text="Show: ${name}"`);
+      assert.equal(await focused(page), `Show: ${name}`);
+      await page.waitForFunction((isLoss) => isLoss
+        === (Number(document.querySelector('.lost')?.textContent) > 0), isLoss);
+      await page.waitForFunction(() => Number(document.querySelector('canvas')?.dataset.rows) > 10);
+    }
+  },
+
+  async 'the demo: a pulled card costs what its gaps say, and files can be downloaded'() {
+    const page = await open('/', { bypassCSP: true }, demo.url);
+    await lists(page, 'REC00000/');
+    await page.click('text="Pull the card"');
+    await page.waitForFunction(() => Number(document.querySelector('.lost')?.textContent) > 0);
+    await page.click('text="Insert the card"');
+    await page.waitForSelector('li >> text=The card is back');
+    await recordsAtLeast(100);
+    const lost = async () => (await (await fetch(`${demo.url}/status`)).json()).recorder.lost;
+    await page.waitForTimeout(2000);
+    const gaps = await (await fetch(`${demo.url}/gaps`)).json();
+    assert.equal(gaps.reduce((sum, gap) => sum + gap.count, 0), await lost());
+    const before = await lost();
+    const archive = await fetch(`${demo.url}/REC00000?tar=1`);
+    assert.ok((await archive.arrayBuffer()).byteLength > 10_000);
+    assert.equal(await lost(), before);
+    await checkAccess(page, 'demo');
+    await page.setViewportSize(NARROW);
+    await checkAccess(page, 'demo-narrow');
+  },
 };
+
+/** Waits until the recorder of the demo has taken samples. */
+async function recordsAtLeast(samples) {
+  for (;;) {
+    const { recorder } = await (await fetch(`${demo.url}/status`)).json();
+    if (recorder.samples >= samples) return;
+    await new Promise((resume) => setTimeout(resume, 100));
+  }
+}
+
+/** Returns the figures of the ways to log, from the table. */
+const counts = (page) => page.$$eval('#application tbody tr', (lines) => lines.map((line) => {
+  const [, samples, full, cut] = [...line.children].map((cell) => Number(cell.textContent));
+  return { samples, full, cut };
+}));
 
 let failed = 0;
 for (const [name, test] of Object.entries(tests)) {
@@ -225,5 +302,6 @@ for (const [name, test] of Object.entries(tests)) {
 }
 await browser.close();
 proxy.stop();
+await demo.stop();
 await server.stop();
 process.exitCode = failed === 0 ? 0 : 1;

@@ -16,7 +16,12 @@
 //!
 //! `cargo xtask boards`: builds the firmware for the chips that no emulator runs here, and prints its size.
 //!
+//! `cargo xtask boards --long`: hours on the emulated Raspberry Pi Pico, near the bound and with many power cuts; writes
+//! a dated run to `benchmarks/runs`.
+//!
 //! `cargo xtask page`: only the page of the server, in headless Chromium.
+//!
+//! `cargo xtask pictures`: takes the pictures of the README again.
 //!
 //! `cargo xtask size`: flash and RAM of the firmware that `firmware` and `rp2040` have built.
 //!
@@ -48,7 +53,7 @@ mod test;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask test | english | readme | firmware | crates | arduino | c | page | rp2040 | boards | size | power-cut | bench [overhead|analyze|card|pan|recorder|serve] | mutants [SHARDS] | fuzz SECONDS";
+const USAGE: &str = "usage: cargo xtask test | english | readme | firmware | crates | arduino | c | page | pictures | rp2040 | boards [--long] | size | power-cut | bench [overhead|analyze|card|page|pan|recorder|serve] | mutants [SHARDS] | fuzz SECONDS";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -64,7 +69,9 @@ fn main() -> ExitCode {
         ["crates"] => crates::all().map(drop),
         ["firmware"] => firmware::all().map(drop),
         ["page"] => page::all().map(drop),
+        ["pictures"] => page::pictures(),
         ["rp2040"] => rp2040::all().map(drop),
+        ["boards", "--long"] => rp2040::long(),
         ["boards"] => boards::all().map(drop),
         ["size"] => size::all().map(drop),
         ["bench"] => bench::all(),

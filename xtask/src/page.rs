@@ -3,18 +3,24 @@
 use crate::packages;
 use crate::run::{capture, cargo, check, root, target};
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Time limit, in s; a normal run takes half a minute.
 const NODE_S_MAX: &str = "300";
 
-/// Runs all tests; returns the number of tests passed. The pictures are in `target/page`.
-pub fn all() -> Result<usize, String> {
+/// Installs Chromium and what drives it; returns the folder of the packages.
+pub fn tools() -> Result<PathBuf, String> {
     packages::install(packages::FOR_PAGE)?;
     let folder = target().join("page");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     packages::install_npm(&folder, "playwright-core", packages::PLAYWRIGHT_VERSION)?;
     packages::install_npm(&folder, "axe-core", packages::AXE_VERSION)?;
+    Ok(folder)
+}
+
+/// Builds the command; returns a command that runs a script with it.
+fn script(name: &str, folder: &Path) -> Result<Command, String> {
     check(&mut cargo(&[
         "build",
         "--quiet",
@@ -24,9 +30,21 @@ pub fn all() -> Result<usize, String> {
     ]))?;
     let mut node = Command::new("timeout");
     node.args([NODE_S_MAX, "node"]);
-    node.arg(root().join("web/tests/page.mjs")).arg(&folder);
+    node.arg(root().join("web/tests").join(name)).arg(folder);
     node.arg(target().join("release/cardiograph"));
-    let (succeeded, text) = capture(&mut node)?;
+    Ok(node)
+}
+
+/// Takes the pictures of the README.
+pub fn pictures() -> Result<(), String> {
+    let folder = tools()?;
+    check(script("pictures.mjs", &folder)?.arg(root().join("docs")))
+}
+
+/// Runs all tests; returns the number of tests passed. The pictures are in `target/page`.
+pub fn all() -> Result<usize, String> {
+    let folder = tools()?;
+    let (succeeded, text) = capture(&mut script("page.mjs", &folder)?)?;
     match succeeded {
         true => Ok(text.lines().filter(|line| line.starts_with("ok: ")).count()),
         false => Err(String::from(

@@ -73,7 +73,10 @@ fn blocks_in(text: &str) -> Vec<Vec<&str>> {
 
 /// Returns true for a command that serves files until it is ended, or until a recording ends.
 fn serves(command: &str) -> bool {
-    command.starts_with("cardiograph serve ") || command.contains(" --serve ")
+    ["cardiograph serve ", "cardiograph demo"]
+        .iter()
+        .any(|start| command.starts_with(start))
+        || command.contains(" --serve ")
 }
 
 /// A running command that serves files.

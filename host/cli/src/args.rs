@@ -1,7 +1,7 @@
 //! The command line: every command with its own arguments.
 
 use crate::{
-    analyze, bench, cards, compare, export, fit, get, help, manual, plan, record, recover,
+    analyze, bench, cards, compare, demo, export, fit, get, help, manual, plan, record, recover,
     reproduce, serve,
 };
 use clap::{CommandFactory, Parser, Subcommand};
@@ -23,6 +23,7 @@ Examples:
                                                   size the buffer of a data logger
   cardiograph record --compare                    compare ways to record samples
   cardiograph serve /media/card                   browse and download files over HTTP
+  cardiograph demo                                pull the power of a data logger, in a browser
   cardiograph workloads                           list the published experiments
   cardiograph cards                               list simulated cards and boards"
 )]
@@ -59,6 +60,8 @@ pub enum Command {
     Export(export::Export),
     /// Serve files over HTTP
     Serve(serve::Serve),
+    /// Run a virtual data logger whose power and card you can pull
+    Demo(demo::Demo),
     /// List and download files from a server
     Get(get::Get),
     /// List the built-in workloads: the experiments of the published studies

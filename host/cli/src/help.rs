@@ -59,7 +59,9 @@ const EXIT_CODES: [ExitCode; 9] = [
 ];
 
 /// Commands that catch signals to end cleanly.
-const SIGNALS: &[&str] = &[PROGRAM, "bench", "compare", "record", "serve", "get"];
+const SIGNALS: &[&str] = &[
+    PROGRAM, "bench", "compare", "record", "serve", "demo", "get",
+];
 
 /// The program without a command, which does the same as `bench`.
 const PROGRAM: &str = "cardiograph";

@@ -10,6 +10,7 @@
 //!       ├──> cards: a card or board ──> a drawing, and figures derived from its values
 //!       ├──> recover, export: recordings ──> repaired, as CSV or ULog
 //!       ├──> serve: a directory or card ──> HTTP
+//!       ├──> demo: simulated cards in real time ──> HTTP
 //!       ├──> get: HTTP ──> lists, files
 //!       └──> reproduce: published figures ──> their experiments, simulated ──> table, JSON, HTML
 //! ```
@@ -23,6 +24,7 @@ mod board;
 mod cards;
 mod compare;
 mod conditions;
+mod demo;
 mod drawing;
 mod export;
 mod failure;
@@ -67,6 +69,7 @@ fn main() -> ExitCode {
         Some(Command::Recover(args)) => recover::run(&args),
         Some(Command::Export(args)) => export::run(&args),
         Some(Command::Serve(args)) => serve::run(&args),
+        Some(Command::Demo(args)) => demo::run(&args),
         Some(Command::Get(args)) => get::run(&args),
         Some(Command::Workloads) => lists::workloads(),
         Some(Command::Cards(args)) => cards::run(&args),

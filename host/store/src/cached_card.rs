@@ -13,6 +13,7 @@ use cardiograph_workload::{Flush, Store};
 use fatfs::{File, FileSystem, FsOptions};
 use std::cell::{Cell, RefCell};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
 use std::rc::Rc;
 
 /// A simulated card on a board, formatted and mounted. [`CachedCard::store`] gives access to its files.
@@ -54,11 +55,25 @@ impl CachedCard {
     /// # Errors
     /// [`MountError`] if no FAT file system of that cluster size fits the card.
     pub fn mount(mut card: Card, board: &Board) -> Result<CachedCard, MountError> {
-        let library = &board.library;
         let volume =
-            format::format(&mut card, library.cluster_bytes).map_err(MountError::Format)?;
-        let layout = Layout::of(&card, &volume);
-        let clock = Clock::default();
+            format::format(&mut card, board.library.cluster_bytes).map_err(MountError::Format)?;
+        CachedCard::insert(card, &volume, board, Clock::default())
+    }
+
+    /// Mounts a formatted card, at the current time of a clock. The volume is that which [`format()`](crate::format())
+    /// returned.
+    ///
+    /// # Errors
+    /// [`MountError`] if the card or its file system does not work.
+    pub fn insert(
+        mut card: Card,
+        volume: &Range<u64>,
+        board: &Board,
+        clock: Clock,
+    ) -> Result<CachedCard, MountError> {
+        let library = &board.library;
+        volume::clear_dirty_flag(&mut card, volume);
+        let layout = Layout::of(&card, volume);
         let mount = |error: io::Error| MountError::Mount(StoreError::Fatfs(error));
         let device = CardDevice::new(card, board, clock.clone())
             .map_err(|error| mount(io::Error::other(error)))?;
@@ -99,6 +114,11 @@ impl CachedCard {
     /// Returns true if the card rejects writes because too many flash blocks are worn out.
     pub fn is_worn_out(&self) -> bool {
         self.cache.borrow().device().is_worn_out()
+    }
+
+    /// Returns a copy of the card as a power cut at this moment would leave it; `None` if it is on an SD bus.
+    pub fn interrupted_copy(&self) -> Option<Card> {
+        self.cache.borrow().device().interrupted_copy()
     }
 
     /// Unmounts the card and returns it.

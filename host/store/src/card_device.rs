@@ -114,6 +114,14 @@ impl CardDevice {
         }
     }
 
+    /// Returns a copy of a card on SPI as a power cut at this moment would leave it.
+    pub(crate) fn interrupted_copy(&self) -> Option<Card> {
+        match &self.port {
+            Port::Spi(port) => Some(port.interrupted_copy()),
+            Port::Sd(_) => None,
+        }
+    }
+
     /// Removes the card from the board.
     pub(crate) fn into_card(self) -> Card {
         match self.port {

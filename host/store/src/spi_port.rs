@@ -79,6 +79,11 @@ impl SpiPort {
         Ok(self.driver.num_blocks()?.0)
     }
 
+    /// Returns a copy of the card as a power cut at this moment would leave it.
+    pub(crate) fn interrupted_copy(&self) -> Card {
+        self.wire.card().interrupted_copy().card
+    }
+
     /// Removes the card from the bus.
     pub(crate) fn into_card(self) -> Card {
         drop(self.driver);

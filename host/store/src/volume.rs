@@ -94,6 +94,19 @@ impl Layout {
     }
 }
 
+/// Offset of the byte with the dirty flag in the boot sector, on FAT16 and FAT32.
+const DIRTY_AT: [usize; 2] = [37, 65];
+
+/// Clears the flag of an interrupted session; takes no virtual time. The modelled libraries ignore it, but the crate
+/// fatfs would count all free clusters, which takes seconds.
+pub(crate) fn clear_dirty_flag(card: &mut Card, volume: &Range<u64>) {
+    let mut boot: [Block; 1] = [[0; BLOCK_BYTES]];
+    card.load(volume.start, &mut boot);
+    let is_fat32 = boot[0][22..24] == [0, 0];
+    boot[0][DIRTY_AT[usize::from(is_fat32)]] &= !1;
+    card.store(volume.start, &boot);
+}
+
 /// A cache shared by a file system and its owner.
 pub(crate) type SharedCache = Rc<RefCell<Box<dyn SectorCache>>>;
 

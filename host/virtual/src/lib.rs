@@ -9,7 +9,8 @@
 //! Recorder, file system, driver and server are those of a device. `pace.rs` lets virtual time follow the clock of
 //! this computer; on a slow computer, it falls behind.
 
-mod latencies;
+mod demo;
+mod history;
 mod magnetometer;
 mod pace;
 
@@ -17,13 +18,15 @@ use cardiograph_record::dos_time_now;
 use cardiograph_recorder::{Newest, NewestMemory, Session, StreamConfig, Window};
 use cardiograph_serve::{Listener, Settings};
 use cardiograph_server::{Actions, CardRecorder, CardStorage, LiveStream, Refusal, WriteLatency};
-use cardiograph_sim_card::{Card, Seed, Spi};
+use cardiograph_sim_card::{Board, Bus, Card, Seed, Spi};
 use cardiograph_sim_device::{Device, Outcome, StreamSetup};
-use latencies::Latencies;
+use demo::{Demo, Shown};
+use history::Latencies;
 use magnetometer::Magnetometer;
 use pace::Pace;
 use std::cell::Cell;
 use std::io;
+use std::ops::Range;
 use std::rc::Rc;
 
 /// Capacity of the ring buffer, in bytes.
@@ -40,17 +43,27 @@ const FOREVER_NS: u64 = u64::MAX / 4;
 
 /// A simulated data logger.
 pub struct VirtualLogger {
-    /// The card; it is formatted at the start.
-    pub card: Card,
-    /// Bus between processor and card.
-    pub spi: Spi,
-    /// Cluster size of the file system, in bytes.
-    pub cluster_bytes: u32,
-    /// Seed of the device.
-    pub seed: Seed,
+    card: Card,
+    board: Board,
+    spi: Spi,
+    seed: Seed,
 }
 
 impl VirtualLogger {
+    /// Creates a logger with a card, which is formatted at the start. Returns `None` if the board has an SD bus: the
+    /// recorder drives cards over SPI.
+    pub fn new(card: Card, board: Board, seed: Seed) -> Option<VirtualLogger> {
+        let Bus::Spi(spi) = board.bus else {
+            return None;
+        };
+        Some(VirtualLogger {
+            card,
+            board,
+            spi,
+            seed,
+        })
+    }
+
     /// Records 860 samples per second of a simulated magnetometer, and serves the files, until `is_stopped` returns
     /// true. The device is then switched off, and its card is discarded.
     ///
@@ -61,14 +74,44 @@ impl VirtualLogger {
     /// # Panics
     /// If the response delay (NCR) of the bus exceeds the specification, which is not the case on any board.
     pub fn serve(
-        mut self,
+        self,
         listener: Listener,
         settings: &Settings,
         is_stopped: &dyn Fn() -> bool,
     ) -> Result<(), String> {
-        cardiograph_store::format(&mut self.card, self.cluster_bytes)
+        self.run(&listener, settings, is_stopped, |_, _, _| None)
+    }
+
+    /// Serves as [`serve`](VirtualLogger::serve) does. Devices that log in the usual ways run beside it, with equal
+    /// cards and samples, and the page can cut the power of all and pull the card.
+    ///
+    /// # Errors
+    /// Those of [`serve`](VirtualLogger::serve).
+    ///
+    /// # Panics
+    /// As [`serve`](VirtualLogger::serve) does.
+    pub fn demonstrate(
+        self,
+        listener: Listener,
+        settings: &Settings,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<(), String> {
+        self.run(&listener, settings, is_stopped, |card, volume, board| {
+            Some(Demo::start(card, volume, board))
+        })
+    }
+
+    fn run(
+        mut self,
+        listener: &Listener,
+        settings: &Settings,
+        is_stopped: &dyn Fn() -> bool,
+        demo: impl FnOnce(&Card, Range<u64>, &Board) -> Option<Demo>,
+    ) -> Result<(), String> {
+        let spi = self.spi;
+        let volume = cardiograph_store::format(&mut self.card, self.board.library.cluster_bytes)
             .map_err(|error| error.to_string())?;
-        let spi = &self.spi;
+        let demo = demo(&self.card, volume, &self.board);
         let mut device = Device::new(self.card, spi.ncr_bytes as u8, spi.clock_hz, self.seed);
         device.wire.set_gaps(spi.send_gap_ns, spi.receive_gap_ns);
         device.date = dos_time_now;
@@ -82,72 +125,114 @@ impl VirtualLogger {
         let latencies = Rc::new(Latencies::default());
         let noted = Rc::clone(&latencies);
         device.watch = Some(Box::new(move |card| noted.observe(card)));
-        let mut session = None;
-        loop {
-            let again = listener.try_clone().map_err(|error| error.to_string())?;
-            let start = Start {
+        let running = Running {
+            device: &device,
+            newest,
+            settings,
+            is_stopped,
+            demo: demo.as_ref(),
+            start: Start {
                 session: Cell::default(),
-                latencies: Rc::clone(&latencies),
-            };
-            record(
-                &device, newest, session, again, settings, is_stopped, &start,
-            )?;
-            match start.session.take() {
-                Some(next) if !is_stopped() => session = next,
-                _ => return Ok(()),
-            }
-        }
+                latencies,
+            },
+        };
+        running.repeat(listener)
     }
 }
 
-/// Records and serves until `is_stopped` returns true, or a client asks for another recording.
-fn record(
-    device: &Device,
+/// A device that is switched on.
+struct Running<'a> {
+    device: &'a Device,
     newest: Newest<'static>,
-    session: Option<Session>,
-    listener: Listener,
-    settings: &Settings,
-    is_stopped: &dyn Fn() -> bool,
-    start: &Start,
-) -> Result<(), String> {
-    let stream = StreamSetup {
-        config: StreamConfig {
-            prefix: *b"REC",
-            format: magnetometer::FORMAT,
-            window: Window::default(),
-        },
-        ring_bytes: RING_BYTES,
-        samples: Box::new(Magnetometer { session }),
-    };
-    let live = [LiveStream {
-        format: magnetometer::FORMAT,
-        newest,
-    }];
-    let mut served = Ok(());
-    let run = device.log_with(
-        [stream],
-        |_, _| (),
-        |_, _, _| None,
-        |world, running, control, desk| {
-            let storage = CardStorage::new(desk);
-            let recorder = CardRecorder::new(desk, control, &live, start);
-            let mut pace = Pace::new(world, running);
-            // Nobody has to wait until the card is mounted.
-            pace.skip_until(|| control.is_ready());
-            if pace.has_ended() {
-                return pace.end();
+    settings: &'a Settings,
+    is_stopped: &'a dyn Fn() -> bool,
+    demo: Option<&'a Demo>,
+    start: Start,
+}
+
+impl Running<'_> {
+    /// Records until `is_stopped` returns true, again after each restart.
+    fn repeat(&self, listener: &Listener) -> Result<(), String> {
+        let mut session = None;
+        loop {
+            let again = listener.try_clone().map_err(|error| error.to_string())?;
+            self.record(session, again)?;
+            let cut = self.demo.filter(|demo| demo.is_cut());
+            if let Some(demo) = cut {
+                demo.restore(&self.device.wire, self.is_stopped);
             }
-            let is_ending = || is_stopped() || start.is_due();
-            served = listener.serve_with(&storage, &recorder, settings, &is_ending, async {
-                pace.run().await;
-                io::Error::other("the virtual device has stopped")
-            });
-            pace.end()
-        },
-    );
-    match (run.outcome, served) {
-        (Outcome::Refused(why) | Outcome::Stuck(why), _) => Err(why),
-        (Outcome::Done(_) | Outcome::PowerCut, served) => served.map_err(|error| error.to_string()),
+            session = match (self.start.session.take(), cut) {
+                _ if (self.is_stopped)() => return Ok(()),
+                (Some(next), _) => next,
+                (None, Some(_)) => None,
+                (None, None) => return Ok(()),
+            };
+        }
+    }
+
+    /// Records and serves until `is_stopped` returns true, a client asks for another recording, or the power is cut.
+    fn record(&self, session: Option<Session>, listener: Listener) -> Result<(), String> {
+        let stream = StreamSetup {
+            config: StreamConfig {
+                prefix: *b"REC",
+                format: magnetometer::FORMAT,
+                window: Window::default(),
+            },
+            ring_bytes: RING_BYTES,
+            samples: Box::new(Magnetometer { session }),
+        };
+        let live = [LiveStream {
+            format: magnetometer::FORMAT,
+            newest: self.newest,
+        }];
+        let note = |_, event| {
+            if let Some(demo) = self.demo {
+                demo.note(&event);
+            }
+        };
+        let (mut served, mut figures) = (Ok(()), None);
+        let run = self.device.log_with(
+            [stream],
+            note,
+            |_, _, _| None,
+            |world, running, control, desk| {
+                let storage = CardStorage::new(desk);
+                let instrument = Shown {
+                    recorder: CardRecorder::new(desk, control, &live, &self.start),
+                    demo: self.demo,
+                    wire: &self.device.wire,
+                };
+                let mut pace = Pace::new(world, running);
+                // Nobody has to wait until the card is mounted.
+                pace.skip_until(|| control.is_ready());
+                if pace.has_ended() {
+                    return pace.end();
+                }
+                let is_ending = || (self.is_stopped)() || self.start.is_due();
+                served =
+                    listener.serve_with(&storage, &instrument, self.settings, &is_ending, async {
+                        pace.run(|| !self.is_cut()).await;
+                        io::Error::other("the virtual device has stopped")
+                    });
+                figures = Some(desk.figures());
+                pace.end()
+            },
+        );
+        if let (Some(demo), Some(figures)) = (self.demo, figures) {
+            demo.end_run(run.pushed[0], figures);
+        }
+        match (run.outcome, served) {
+            (Outcome::Refused(why) | Outcome::Stuck(why), _) => Err(why),
+            _ if self.is_cut() => Ok(()),
+            (Outcome::Done(_) | Outcome::PowerCut, served) => {
+                served.map_err(|error| error.to_string())
+            }
+        }
+    }
+
+    /// Returns true after a power cut.
+    fn is_cut(&self) -> bool {
+        self.demo.is_some_and(Demo::is_cut)
     }
 }
 

@@ -5,7 +5,7 @@ use cardiograph_sim_device::{Samples, due_ns};
 use std::io::Write;
 
 /// Samples per second, the same as with the instrument of study 1.
-const RATE_HZ: u32 = 860;
+pub const RATE_HZ: u32 = 860;
 /// Maximum length of a row, in bytes.
 const ROW_BYTES_MAX: u16 = 48;
 /// Rows of text with a time column.

@@ -46,12 +46,15 @@ impl<'w, 'b> Pace<'w, 'b> {
         (self.origin_ns, self.since) = (self.world.now_ns(), Instant::now());
     }
 
-    /// Runs the device until it ends.
-    pub async fn run(&mut self) {
+    /// Runs the device until it ends, or loses its power.
+    pub async fn run(&mut self, has_power: impl Fn() -> bool) {
         let mut ticks = tokio::time::interval(TICK);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
         poll_fn(|context| {
             while ticks.poll_tick(context).is_ready() {}
+            if !has_power() {
+                return Poll::Ready(());
+            }
             let is_current = self.advance();
             if self.end.is_some() {
                 return Poll::Ready(());

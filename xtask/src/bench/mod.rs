@@ -4,6 +4,7 @@
 mod analyze;
 mod card;
 mod overhead;
+mod page;
 mod pan;
 mod recorder;
 mod report;
@@ -21,6 +22,7 @@ const ROUNDS: usize = 7;
 /// Runs every benchmark.
 pub fn all() -> Result<(), String> {
     one("overhead")?;
+    one("page")?;
     one("analyze")?;
     one("card")?;
     one("pan")?;
@@ -32,7 +34,7 @@ pub fn all() -> Result<(), String> {
 pub fn one(name: &str) -> Result<(), String> {
     packages::install(packages::FOR_BENCHMARKS)?;
     let targets: &[&str] = match name {
-        "serve" | "pan" | "analyze" => &["--package", "cardiograph"],
+        "serve" | "page" | "pan" | "analyze" => &["--package", "cardiograph"],
         _ => &["--workspace", "--examples", "--bins"],
     };
     check(cargo(&["build", "--quiet", "--release"]).args(targets))?;
@@ -40,11 +42,12 @@ pub fn one(name: &str) -> Result<(), String> {
         "overhead" => overhead::run(),
         "analyze" => analyze::run(),
         "card" => card::run(),
+        "page" => page::run(),
         "pan" => pan::run(),
         "recorder" => recorder::run(),
         "serve" => serve::run(),
         _ => Err(format!(
-            "no benchmark named {name}; benchmarks: overhead, analyze, card, pan, recorder, serve"
+            "no benchmark named {name}; benchmarks: overhead, analyze, card, page, pan, recorder, serve"
         )),
     }
 }

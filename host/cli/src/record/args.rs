@@ -80,7 +80,7 @@ pub struct Record {
     pub rotate_every: Option<Duration>,
 
     /// Maximum file size, 64 KiB to 4 GiB - 1 B; a full file is followed by a new one
-    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = bytes)]
+    #[arg(long, value_name = "SIZE", default_value = "45MiB", value_parser = bytes)]
     pub file_size: u64,
 
     /// Behaviour when the card is full

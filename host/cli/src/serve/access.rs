@@ -92,6 +92,16 @@ impl Access {
         served.map_err(Failure::new)
     }
 
+    /// Runs the demo of a virtual data logger until `is_stopped` returns true.
+    pub fn demonstrate(
+        self,
+        logger: VirtualLogger,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<(), Failure> {
+        let served = logger.demonstrate(self.listener, &self.settings, is_stopped);
+        served.map_err(Failure::new)
+    }
+
     /// Serves until `is_stopped` returns true.
     pub fn serve<S: Storage, I: Instrument>(
         self,

@@ -10,7 +10,7 @@ use crate::target::simulated_set_up;
 use cardiograph_record::LiveFiles;
 use cardiograph_serve::{DirectoryStorage, ServedCard};
 use cardiograph_server::NoInstrument;
-use cardiograph_sim_card::{Bus, Card, Seed};
+use cardiograph_sim_card::{Card, Seed};
 use cardiograph_virtual::VirtualLogger;
 use std::path::Path;
 
@@ -56,7 +56,7 @@ pub struct Serve {
 
 /// Serves until Ctrl-C.
 pub fn run(args: &Serve) -> Result<(), Failure> {
-    let virtual_logger = logger(args)?;
+    let virtual_logger = logger(&args.target)?;
     let path = Path::new(&args.target);
     let mut access = Access::new(&args.listen, args.write, args.auth.as_deref())?;
     let interrupt = Interrupt::catch()?;
@@ -88,23 +88,17 @@ pub fn run(args: &Serve) -> Result<(), Failure> {
 }
 
 /// Returns the virtual data logger of a simulated card, or `None` for other targets.
-fn logger(args: &Serve) -> Result<Option<VirtualLogger>, Failure> {
-    let Some((profile, board)) = simulated_set_up(&args.target)? else {
+pub fn logger(target: &str) -> Result<Option<VirtualLogger>, Failure> {
+    let Some((profile, board)) = simulated_set_up(target)? else {
         return Ok(None);
     };
-    let Bus::Spi(spi) = board.bus else {
-        return Err(Failure::new(format!(
-            "{}: the board has an SD bus, but the recorder drives cards over SPI; use a board with SPI, such as esp32",
-            args.target
-        )));
-    };
     let seed = Seed::new(SEED);
-    Ok(Some(VirtualLogger {
-        card: Card::new(&profile, seed),
-        spi,
-        cluster_bytes: board.library.cluster_bytes,
-        seed,
-    }))
+    let logger = VirtualLogger::new(Card::new(&profile, seed), board, seed).ok_or_else(|| {
+        Failure::new(format!(
+            "{target}: the board has an SD bus, but the recorder drives cards over SPI; use a board with SPI, such as esp32"
+        ))
+    })?;
+    Ok(Some(logger))
 }
 
 fn is_device(path: &Path) -> bool {
