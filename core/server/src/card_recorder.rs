@@ -49,7 +49,7 @@ pub trait Actions {
         Err(Refusal::Unsupported)
     }
 
-    /// Returns what the application adds to the page; see [`Instrument::item`].
+    /// Returns an item that the application adds to the page; see [`Instrument::item`].
     fn item(&self, _number: usize, _text: &mut [u8; ROW_BYTES_MAX]) -> Option<(Item, usize)> {
         None
     }

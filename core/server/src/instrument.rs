@@ -46,8 +46,8 @@ pub trait Instrument {
         Err(Refusal::Unsupported)
     }
 
-    /// Writes the text of an item that the application adds to the page, as UTF-8, to `text`; returns its length, and
-    /// what it is. Items are numbered from 0; `None` after the last one.
+    /// Writes the text of an item that the application adds to the page to `text`, as UTF-8, and returns its length in
+    /// bytes and its kind. Items are numbered from 0; `None` after the last one.
     fn item(&self, _number: usize, _text: &mut [u8; ROW_BYTES_MAX]) -> Option<(Item, usize)> {
         None
     }
@@ -179,7 +179,7 @@ pub enum Item {
     Action {
         /// Name of the action, of at most 8 letters.
         name: &'static str,
-        /// For one of several choices: true if it is in effect.
+        /// For one of several choices: whether it is in effect.
         is_chosen: Option<bool>,
     },
     /// A row of a table, whose cells are separated by tabs. The first row names the columns.

@@ -7,7 +7,7 @@
 //!   sample may be lost.
 //! - `below`: one and four streams at 79 % of the bound with a durability window of 1 s, which must never be
 //!   exceeded.
-//! - `rotate`: text at a quarter of the bound, a new file of up to 45 MiB every second, for 10 minutes.
+//! - `rotate`: text at a quarter of the bound, a new file every second, for 10 minutes.
 //! - `readers`: text at half of the bound, while one reader reads 8 KiB at a time without pause, for 60 s.
 //!
 //! In all modes except `readers`, each sample is read back by another FAT library.

@@ -82,14 +82,14 @@ impl VirtualLogger {
         self.run(&listener, settings, is_stopped, |_, _, _| None)
     }
 
-    /// Serves as [`serve`](VirtualLogger::serve) does. Devices that log in the usual ways run beside it, with equal
-    /// cards and samples, and the page can cut the power of all and pull the card.
+    /// Serves like [`serve`](VirtualLogger::serve), and runs two more devices, which log with simple sketches: same
+    /// samples, same model of card. From the page, users can cut the power of all three devices and pull the card.
     ///
     /// # Errors
     /// Those of [`serve`](VirtualLogger::serve).
     ///
     /// # Panics
-    /// As [`serve`](VirtualLogger::serve) does.
+    /// As for [`serve`](VirtualLogger::serve).
     pub fn demonstrate(
         self,
         listener: Listener,

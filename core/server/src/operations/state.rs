@@ -46,7 +46,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         Ok(wire.finish().await?)
     }
 
-    /// Writes what the application adds, as JSON.
+    /// Writes the items of the application as JSON.
     async fn items<C: Read + Write>(&self, wire: &mut Wire<'_, C, T>) -> Result<(), Closed> {
         let mut number = 0;
         let mut text = [0; ROW_BYTES_MAX];

@@ -9,7 +9,7 @@ use crate::failure::{Failure, print_error};
 use crate::interrupt::Interrupt;
 use crate::outputs::is_standard_output;
 use crate::progress::Progress;
-use crate::serve::Access;
+use crate::serve::{Access, AccessArgs};
 use cardiograph_record::{
     LiveProgress, LiveSetup, LiveStreaming, Monitor, RecordingResult, StreamError,
     input_in_directory, stream_in_directory,
@@ -100,7 +100,11 @@ impl Served {
     fn open(args: &Record, listen: &str, monitor: &Arc<Monitor>) -> Result<Served, Failure> {
         let storage = DirectoryStorage::open(Path::new(&args.target), monitor.files().clone())
             .map_err(|error| Failure::new(format!("{}: {error}", args.target)))?;
-        let access = Access::new(listen, false, args.auth.as_deref())?;
+        let access = Access::new(&AccessArgs {
+            listen: listen.to_string(),
+            write: false,
+            auth: args.auth.clone(),
+        })?;
         print_error(&format!("Serving {} at {}\n", args.target, access.urls()));
         Ok(Served {
             access,

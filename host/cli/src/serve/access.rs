@@ -11,6 +11,22 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 /// Port if the address has none.
 const PORT: u16 = 8080;
 
+/// Options of commands that serve.
+#[derive(clap::Args)]
+pub struct AccessArgs {
+    /// Address to listen on (IP address and port); port 0 selects a free one
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
+    pub listen: String,
+
+    /// Allow other computers to change files and to control the recorder
+    #[arg(long)]
+    pub write: bool,
+
+    /// User name and password that every request needs; also allows what --write allows [default: none]
+    #[arg(long, value_name = "USER:PASSWORD")]
+    pub auth: Option<String>,
+}
+
 /// A bound socket, and the permissions of its clients.
 pub struct Access {
     listener: Listener,
@@ -20,9 +36,10 @@ pub struct Access {
 }
 
 impl Access {
-    /// Binds the address. Clients on other computers may change files only with `may_write` or `auth`, which is
-    /// `USER:PASSWORD`.
-    pub fn new(listen: &str, may_write: bool, auth: Option<&str>) -> Result<Access, Failure> {
+    /// Binds the address.
+    pub fn new(args: &AccessArgs) -> Result<Access, Failure> {
+        let listen = &args.listen;
+        let auth = args.auth.as_deref();
         let address = parse(listen)?;
         if auth.is_some_and(|auth| auth.starts_with(':') || !auth.contains(':')) {
             return Err(Failure::new(
@@ -37,7 +54,7 @@ impl Access {
         let address = listener.address().map_err(Failure::new)?;
         let host_name = host_name();
         let settings = Settings {
-            is_read_only: !address.ip().is_loopback() && !may_write && auth.is_none(),
+            is_read_only: !address.ip().is_loopback() && !args.write && auth.is_none(),
             basic_auth: auth.map(|auth| BASE64_STANDARD.encode(auth)),
             names: vec![host_name.clone(), format!("{host_name}.local")],
         };

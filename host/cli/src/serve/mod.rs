@@ -2,7 +2,7 @@
 
 mod access;
 
-pub use access::Access;
+pub use access::{Access, AccessArgs};
 
 use crate::failure::{Failure, print};
 use crate::interrupt::Interrupt;
@@ -41,24 +41,15 @@ pub struct Serve {
     #[arg(value_name = "DIR|DEVICE|IMAGE|sim:CARD@BOARD")]
     pub target: String,
 
-    /// Address to listen on (IP address and port); port 0 selects a free one
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
-    pub listen: String,
-
-    /// Allow other computers to change files; a card or an image can be changed only with this option or --auth
-    #[arg(long)]
-    pub write: bool,
-
-    /// User name and password that every request needs; allows other computers to change files [default: none]
-    #[arg(long, value_name = "USER:PASSWORD")]
-    pub auth: Option<String>,
+    #[command(flatten)]
+    pub access: AccessArgs,
 }
 
 /// Serves until Ctrl-C.
 pub fn run(args: &Serve) -> Result<(), Failure> {
     let virtual_logger = logger(&args.target)?;
     let path = Path::new(&args.target);
-    let mut access = Access::new(&args.listen, args.write, args.auth.as_deref())?;
+    let mut access = Access::new(&args.access)?;
     let interrupt = Interrupt::catch()?;
     let is_stopped = || interrupt.is_raised();
     let announce =
@@ -67,7 +58,7 @@ pub fn run(args: &Serve) -> Result<(), Failure> {
         announce(&access)?;
         access.serve_virtual(logger, &is_stopped)?;
     } else if path.is_file() || is_device(path) {
-        access.protect(args.write);
+        access.protect(args.access.write);
         let card = ServedCard::open(path, access.is_read_only()).map_err(Failure::new)?;
         announce(&access)?;
         access.serve_card(card, &is_stopped)?;

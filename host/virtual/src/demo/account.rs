@@ -1,4 +1,4 @@
-//! The whereabouts of the recorder's samples, across power cuts.
+//! Counts the recorder's samples across power cuts: written, lost or gone with the power.
 
 use crate::magnetometer::RATE_HZ;
 use cardiograph_recorder::{Event, Gap};
@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 /// Number of sentences that the page shows.
 const SENTENCES_MAX: usize = 8;
 
-/// Samples of the recorder since the start of the demo, and what happened.
+/// Samples of the recorder since the start of the demo, and the events since then as sentences.
 #[derive(Default)]
 pub(super) struct Account {
     /// Samples of the runs that have ended.
@@ -15,13 +15,13 @@ pub(super) struct Account {
     lost: u64,
     /// Longest write of these runs, in us.
     write_us_max: u32,
-    /// Samples that were in memory at a power cut, and are not in a file.
+    /// Samples that were only in memory when the power was cut.
     gone: u64,
     /// Samples of the current run in files that have been closed or recovered.
     closed: u64,
     /// Samples of the run before the last power cut that are not in a file, until recovery finds them.
     missing: Option<u64>,
-    /// The newest first.
+    /// Sentences for the page, the newest first.
     story: VecDeque<String>,
 }
 
@@ -57,12 +57,12 @@ impl Account {
             Event::Recovered { record } => {
                 match &mut self.missing {
                     Some(missing) => {
-                        // Some samples that a failing card seemed to lose are on it after all.
+                        // Samples counted as lost on a failing card can turn out to be on it.
                         let more = record.samples.saturating_sub(*missing);
                         self.lost = self.lost.saturating_sub(more);
                         *missing = missing.saturating_sub(record.samples);
                     }
-                    // A card that was pulled is back.
+                    // A pulled card has been inserted again.
                     None => self.closed += record.samples,
                 }
                 self.tell(format!(

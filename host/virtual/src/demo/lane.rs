@@ -40,7 +40,7 @@ pub(super) struct Lane {
 struct Shown {
     tally: Tally,
     history: History,
-    /// Samples that were not on the card after the last power cut, although they had not been lost before.
+    /// Samples that power cuts have destroyed: taken, not lost to a full ring, and not in the file afterwards.
     gone: u64,
     /// Reason why the device has stopped.
     failure: Option<String>,
@@ -217,7 +217,7 @@ struct Thread<'a> {
     device: &'a SketchDevice,
     card: &'a CachedCard,
     period: Period,
-    /// A time of the card's clock in ns, and when it was.
+    /// A time of the card's clock in ns, and the same time of this computer's clock.
     origin: (u64, Instant),
     /// The card at the power cut.
     copy: Option<Card>,

@@ -1,5 +1,5 @@
-//! The demo: the recorder, and beside it devices that log in the usual ways, with equal cards and samples. Anyone may
-//! cut the power of all, and pull the recorder's card.
+//! The demo: the recorder next to two simple sketches. All three devices have the same samples and the same model of
+//! card. Users can cut the power of all devices and pull the recorder's card.
 //!
 //! ```text
 //!   Supply ──┬── recorder ── card      served; its card can be pulled
@@ -33,7 +33,7 @@ use supply::Supply;
 
 /// Duration of a power cut.
 const OFF: Duration = Duration::from_secs(1);
-/// The usual ways, and their names in requests and on the page.
+/// The sketches, with their names in requests and on the page.
 const WAYS: [(Way, &str, &str); 2] = [
     (Way::OpenAndClose, "reopen", "open and close for each line"),
     (Way::KeepOpen, "keepopen", "keep the file open"),
@@ -55,7 +55,7 @@ pub(crate) struct Demo {
 }
 
 impl Demo {
-    /// Starts the devices with the usual ways, each with a copy of the card, whose volume consists of these blocks.
+    /// Starts the devices with sketches. Each has a copy of the card, whose volume consists of the given blocks.
     pub(crate) fn start(card: &Card, volume: Range<u64>, board: &Board) -> Demo {
         let supply = Arc::new(Supply::default());
         let board = board.clone();

@@ -1,4 +1,4 @@
-//! A sketch that logs in one of the usual ways: line by line, through blocking calls of a file library.
+//! A sketch that logs line by line with the blocking calls of a file library, as most sketches do.
 //!
 //! ```text
 //!   samples, by interrupt ──> ring ──> open ──> write ──> close      open and close
@@ -182,7 +182,7 @@ impl<'a, H: Host> Sketch<'a, H> {
         self.host.line_done(self.tally, end_ns / 1_000_000, us);
     }
 
-    /// Returns about when the oldest sample in the ring was taken: lost ones are newer.
+    /// Returns the approximate time of the oldest sample in the ring; lost samples are newer.
     fn oldest_waiting_ns(&self, now_ns: u64) -> u64 {
         let first = self.next.saturating_sub(self.waiting.len() as u64);
         let due_ns = Magnetometer { session: None }.due_ns(first);
