@@ -53,6 +53,7 @@ fn rows_have_their_keys_and_come_out_the_same_twice() {
         "quantity",
         "unit",
         "role",
+        "set_aside",
         "published",
         "simulated",
         "interval",

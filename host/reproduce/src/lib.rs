@@ -36,5 +36,5 @@ pub use fit::{Fit, Host, WRITES_MAX, fit};
 pub use measure::{Measure, evaluate};
 pub use outcome::{Outcome, in_unit, reproduce};
 pub use recording::Recording;
-pub use row::{Query, Role, Row, STUDIES, Study, study};
+pub use row::{Query, Role, Row, STUDIES, SetAside, Study, study};
 pub use web::{Place, WebServer};

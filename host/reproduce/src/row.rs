@@ -45,12 +45,47 @@ pub enum Role {
     Prediction,
 }
 
+impl Row {
+    /// Returns true for a prediction by which the simulated cards are judged: it has a published number and is
+    /// not set aside.
+    pub fn is_counted(&self) -> bool {
+        self.role == Role::Prediction && self.published.is_some() && self.set_aside.is_none()
+    }
+}
+
 impl Role {
     /// Returns the role's name in the files.
     pub fn name(self) -> &'static str {
         match self {
             Role::Fit => "fit",
             Role::Prediction => "prediction",
+        }
+    }
+}
+
+/// Reason for not counting a prediction when the simulated cards are judged.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum SetAside {
+    /// Repeats a row of role fit: the study varied what had no effect, or the number follows from two fits.
+    Repeat,
+    /// A ratio within 25 % of 1, which a model without the effect would meet as well.
+    #[serde(rename = "near-1")]
+    NearOne,
+    /// A download, whose rate is that of web server and network.
+    Server,
+    /// Added after the counted predictions had been fixed.
+    Later,
+}
+
+impl SetAside {
+    /// Returns the reason's name in the files.
+    pub fn name(self) -> &'static str {
+        match self {
+            SetAside::Repeat => "repeat",
+            SetAside::NearOne => "near-1",
+            SetAside::Server => "server",
+            SetAside::Later => "later",
         }
     }
 }
@@ -81,6 +116,8 @@ pub struct Row {
     pub published: Option<f64>,
     /// Role of the number.
     pub role: Role,
+    /// Reason for not counting the prediction, if any.
+    pub set_aside: Option<SetAside>,
     /// Evaluation of the simulated number.
     pub query: Query,
     /// Evaluation of the denominator, if the number is a ratio.
@@ -119,6 +156,7 @@ struct Entry {
     unit: String,
     published: Option<f64>,
     role: Role,
+    set_aside: Option<SetAside>,
     #[serde(flatten)]
     keys: Keys,
     over: Option<Keys>,
@@ -235,6 +273,7 @@ pub fn study(name: &str) -> Result<Study, String> {
             unit: entry.unit,
             published: entry.published,
             role: entry.role,
+            set_aside: entry.set_aside,
             query: query(keys)?,
             over: over.map(query).transpose()?,
         });
@@ -268,10 +307,9 @@ mod tests {
             .collect()
     }
 
-    /// Returns the FNV-1a hash of the rows of role fit without a web server, in order.
-    fn fits_hash() -> u64 {
-        let fits = fits(false);
-        let names = fits
+    /// Returns the FNV-1a hash of the names of rows, in order.
+    fn hash_of(rows: &[Row]) -> u64 {
+        let names = rows
             .iter()
             .map(|row| format!("{}|{}|{}\n", row.study, row.figure, row.quantity));
         names
@@ -284,7 +322,35 @@ mod tests {
 
     #[test]
     fn fit_rows_are_those_committed_to_before_tuning() {
-        assert_eq!(fits_hash(), 2_909_242_085_795_743_645);
+        assert_eq!(hash_of(&fits(false)), 2_909_242_085_795_743_645);
+    }
+
+    fn all_rows() -> Vec<Row> {
+        let rows = STUDIES.map(|name| study(name).unwrap().rows);
+        rows.into_iter().flatten().collect()
+    }
+
+    /// Guards against setting predictions aside by result.
+    #[test]
+    fn counted_predictions_are_those_committed_to_before_fitting() {
+        let counted: Vec<Row> = all_rows().into_iter().filter(Row::is_counted).collect();
+        assert_eq!(counted.len(), 33);
+        assert_eq!(hash_of(&counted), 1_496_817_651_178_164_345);
+    }
+
+    /// The mark `near-1` follows from the number, not from a judgement.
+    #[test]
+    fn predicted_ratios_are_near_1_exactly_if_they_are_marked() {
+        for row in all_rows() {
+            let is_near =
+                row.unit == "1" && row.published.is_some_and(|p| (0.8..=1.25).contains(&p));
+            let is_marked = row.set_aside == Some(SetAside::NearOne);
+            if row.role == Role::Prediction {
+                assert_eq!(is_near, is_marked, "{}", row.quantity);
+            } else {
+                assert_eq!(row.set_aside, None, "{}", row.quantity);
+            }
+        }
     }
 
     /// The server has two processor times, which are not published: one fit for each.
@@ -347,6 +413,7 @@ mod tests {
             "unit",
             "published",
             "role",
+            "set_aside",
             "card",
             "board",
             "workload",

@@ -1,7 +1,7 @@
 //! Outcomes as text and JSON.
 
 use crate::outcome::Outcome;
-use crate::row::Role;
+use crate::row::{Role, SetAside};
 use serde::Serialize;
 use std::fmt::Write;
 
@@ -18,6 +18,7 @@ pub struct JsonRow<'a> {
     quantity: &'a str,
     unit: &'a str,
     role: &'static str,
+    set_aside: Option<&'static str>,
     published: Option<f64>,
     simulated: Option<f64>,
     /// Lowest and highest result over the seeds.
@@ -34,6 +35,7 @@ impl Outcome {
             quantity: &self.row.quantity,
             unit: &self.row.unit,
             role: self.row.role.name(),
+            set_aside: self.row.set_aside.map(SetAside::name),
             published: self.row.published,
             simulated: self.median().map(rounded),
             interval: self.interval().map(|interval| interval.map(rounded)),
