@@ -14,9 +14,10 @@
 //! run garbage collection so that later writes do not have to wait for it.
 
 use crate::energy::{Energy, Meter};
+use crate::flash::Flash;
 use crate::nand::Work;
 use crate::state::{Reader, Writer};
-use crate::translation::{Translation, Written};
+use crate::translation::Written;
 use crate::{Profile, StateError};
 use cardiograph_sim_world::Seed;
 use std::ops::RangeInclusive;
@@ -76,7 +77,7 @@ pub struct Busy {
 /// busy time of the previous one is over.
 #[derive(Clone)]
 pub struct Controller {
-    translation: Translation,
+    flash: Flash,
     meter: Meter,
     command_ns: u64,
     idle_after_ns: u64,
@@ -93,13 +94,13 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// Creates the controller of a card that has been filled once and then garbage collected: every page
-    /// holds data, and the log is as full as the profile specifies. `seed` determines the random spread of
-    /// operation times.
+    /// Creates the controller of a used card. `seed` determines how full the card and its log are, and the random
+    /// spread of operation times. With `model = 1`, every page holds data, and the log is as full as the
+    /// profile specifies.
     pub fn new(profile: &Profile, seed: Seed) -> Controller {
         let (controller, power) = (profile.controller, profile.power);
         Controller {
-            translation: Translation::new(profile, seed),
+            flash: Flash::new(profile, seed),
             meter: Meter::new(&power),
             command_ns: u64::from(controller.command_us) * 1000,
             idle_after_ns: u64::from(controller.idle_after_us) * 1000,
@@ -116,12 +117,12 @@ impl Controller {
 
     /// Writes the state of a controller without power.
     pub(crate) fn write_state(&self, to: &mut Writer) {
-        self.translation.write_state(to);
+        self.flash.write_state(to);
     }
 
     /// Replaces the state of a new controller by a saved one.
     pub(crate) fn read_state(&mut self, from: &mut Reader) -> Result<(), StateError> {
-        self.translation.read_state(from)
+        self.flash.read_state(from)
     }
 
     /// Starts a trace of all operations.
@@ -156,12 +157,13 @@ impl Controller {
 
     /// Returns the number of blocks per page.
     pub fn blocks_per_page(&self) -> u64 {
-        self.translation.blocks_per_page()
+        self.flash.blocks_per_page()
     }
 
     /// Accepts a command; returns how long this takes, including the time to wake up, in ns.
     pub fn command(&mut self, now_ns: u64) -> u64 {
         let wake_up_ns = self.advance_to_command(now_ns);
+        self.flash.begin_command();
         self.work(
             now_ns,
             Operation::Command,
@@ -173,7 +175,7 @@ impl Controller {
     /// Writes consecutive blocks that have been received; returns how long the card is busy, in ns.
     pub fn write(&mut self, now_ns: u64, start: u64, count: u64) -> Busy {
         let wake_up_ns = self.advance_to_command(now_ns);
-        let Written { work, program_ns } = self.translation.write(start, count);
+        let Written { work, program_ns } = self.flash.write(start, count);
         Busy {
             total_ns: self.work(now_ns, Operation::Write { start, count }, work, wake_up_ns),
             program_ns,
@@ -191,14 +193,14 @@ impl Controller {
     /// Fetches consecutive blocks; returns how long this takes, in ns.
     pub fn read(&mut self, now_ns: u64, start: u64, count: u64) -> u64 {
         let wake_up_ns = self.advance_to_command(now_ns);
-        let work = self.translation.read(start, count);
+        let work = self.flash.read(start, count);
         self.work(now_ns, Operation::Read { start, count }, work, wake_up_ns)
     }
 
     /// Marks consecutive blocks as empty; returns how long this takes, in ns.
     pub fn discard(&mut self, now_ns: u64, start: u64, count: u64) -> u64 {
         let wake_up_ns = self.advance_to_command(now_ns);
-        let work = self.translation.discard(start, count);
+        let work = self.flash.discard(start, count);
         self.work(
             now_ns,
             Operation::Discard { start, count },
@@ -211,7 +213,7 @@ impl Controller {
     pub fn power_cut(&mut self, now_ns: u64) {
         self.account_idle(now_ns);
         self.meter.power_cut(now_ns);
-        self.translation.power_cut();
+        self.flash.power_cut();
         self.is_off = true;
     }
 
@@ -224,7 +226,7 @@ impl Controller {
 
     /// Returns true if the card rejects writes because too many blocks are worn out.
     pub fn is_worn_out(&self) -> bool {
-        self.translation.is_worn_out()
+        self.flash.is_worn_out()
     }
 
     /// Returns the energy drawn from the supply until `now_ns`, including garbage collection while idle.
@@ -235,17 +237,23 @@ impl Controller {
 
     /// Returns the number of flash block erases so far.
     pub fn erases(&self) -> u64 {
-        self.translation.erases()
+        self.flash.erases()
     }
 
     /// Returns the lowest and the highest erase count of any block.
     pub fn cycles(&self) -> RangeInclusive<u32> {
-        self.translation.cycles()
+        self.flash.cycles()
+    }
+
+    /// Returns the number of pages programmed so far, by writes, garbage collection and the card's tables; `None` for
+    /// a profile with `model = 1`.
+    pub fn pages_programmed(&self) -> Option<u64> {
+        self.flash.pages_programmed()
     }
 
     /// Returns the number of spare blocks that have not yet replaced a worn-out block.
     pub fn spares_left(&self) -> u32 {
-        self.translation.spares_left()
+        self.flash.spares_left()
     }
 
     /// Accounts for the idle time before a command; returns the wake-up time, in ns.
@@ -266,7 +274,7 @@ impl Controller {
             .accounted_ns
             .max(self.ready_ns.saturating_add(self.idle_after_ns));
         if now_ns > gc_start_ns {
-            let work = self.translation.idle(now_ns - gc_start_ns);
+            let work = self.flash.idle(now_ns - gc_start_ns);
             self.meter.garbage_collection(work);
             if work.ns > 0 {
                 self.awake_until_ns = self.awake_until_ns.max(gc_start_ns + work.ns);

@@ -9,9 +9,7 @@
 //!     ├── Storage: the bytes, stored sparsely                                (storage.rs)
 //!     └── Controller: busy time of each command, power states             (controller.rs)
 //!           ├── Meter: energy                                                 (energy.rs)
-//!           └── Translation: open units, log blocks, RAM pages,          (translation.rs)
-//!                 │          garbage collection
-//!                 ├── Blocks: mapping of units, wear, spares        (translation/blocks.rs)
+//!           └── Flash: mapping, garbage collection, wear                       (flash/)
 //!                 └── Nand: pages and blocks, operation times with spread       (nand.rs)
 //! ```
 //!
@@ -28,6 +26,7 @@ mod card;
 mod controller;
 mod defects;
 mod energy;
+mod flash;
 mod nand;
 mod profile;
 mod state;
@@ -43,8 +42,8 @@ pub use controller::{Busy, Controller, Operation, TimedOperation};
 pub use defects::{BitErrors, Counterfeit, Defects, TornPage};
 pub use energy::Energy;
 pub use profile::{
-    Controller as ControllerProfile, Flash as FlashProfile, FlashEnergy, Power as PowerProfile,
-    Profile,
+    Controller as ControllerProfile, Flash as FlashProfile, FlashEnergy, Ftl as FtlProfile,
+    Mapping, Power as PowerProfile, Profile, Victim,
 };
 pub use state::StateError;
 pub use toml_file::{BOARDS, CARDS, TomlError, parse as parse_toml};

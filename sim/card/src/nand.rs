@@ -59,7 +59,12 @@ pub(crate) struct Nand {
     random: Random,
     /// Maximum deviation of an operation's time to either side, as a fraction of its mean.
     spread: f64,
+    /// Chance of another read at the end of a block's life, in percent.
+    read_retry_percent: u64,
 }
+
+/// Largest number of times that a page is read again.
+const READ_RETRIES_MAX: u32 = 8;
 
 impl Nand {
     pub(crate) fn new(profile: &profile::Profile, seed: Seed) -> Nand {
@@ -69,6 +74,7 @@ impl Nand {
             energy: profile.power.flash,
             random: seed.stream("flash"),
             spread,
+            read_retry_percent: profile.ftl().read_retry_percent.into(),
         }
     }
 
@@ -86,6 +92,24 @@ impl Nand {
     /// Reads a page.
     pub(crate) fn read(&mut self) -> Work {
         self.work(self.profile.read_us, self.energy.read_nj)
+    }
+
+    /// Reads a page of a block that has been erased `cycles` times. The worse its charge can be told, the more often
+    /// the controller reads again with shifted thresholds: see [`Ftl::read_retry_percent`](crate::FtlProfile).
+    pub(crate) fn read_worn(&mut self, cycles: u32) -> Work {
+        let mut work = self.read();
+        let wear_ppm = u64::from(cycles) * 1_000_000 / u64::from(self.profile.endurance_cycles);
+        let retry_ppm = wear_ppm.min(1_000_000) * self.read_retry_percent / 100;
+        if retry_ppm == 0 {
+            return work;
+        }
+        for _ in 0..READ_RETRIES_MAX {
+            if !self.random.chance_ppm(retry_ppm as u32) {
+                break;
+            }
+            work += self.read();
+        }
+        work
     }
 
     /// Programs a page of a data block.
@@ -129,6 +153,30 @@ impl Nand {
         Work {
             ns: self.total_ns(mean_ns, 2 * count),
             nj: self.in_all_planes(nj, count),
+        }
+    }
+
+    /// Copies some pages of a data block, one after the other.
+    pub(crate) fn copy_each(&mut self, pages: impl Iterator<Item = u32>) -> Work {
+        let times = &self.profile.program_us;
+        let (mut count, mut program_us) = (0, 0);
+        for page in pages {
+            count += 1;
+            program_us += u64::from(times[page as usize % times.len()]);
+        }
+        let mean_ns = (count * u64::from(self.profile.read_us) + program_us) * 1000;
+        let nj = self.energy.read_nj + self.energy.program_nj;
+        Work {
+            ns: self.total_ns(mean_ns, 2 * count),
+            nj: self.in_all_planes(nj, count),
+        }
+    }
+
+    /// Takes a time that is not that of a flash operation, with the spread of one.
+    pub(crate) fn commit(&mut self, us: u32) -> Work {
+        Work {
+            ns: self.operation_ns(u64::from(us) * 1000),
+            nj: 0,
         }
     }
 

@@ -1,13 +1,22 @@
 //! Profiles: the physical properties of a card.
 
+mod ftl;
+
+pub(crate) use ftl::MODEL_OF_FIXTURES;
+pub use ftl::{Ftl, Mapping, Victim};
+
 use crate::toml_file::{self, Range, TomlError};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::ops::RangeInclusive;
 
 /// A card, described by physical quantities only.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
+    /// Version of the flash model: 2, or 1 for test fixtures, whose results must not change.
+    #[serde(default = "present_model")]
+    pub model: u32,
     /// Short description of the card.
     pub about: String,
     /// Capacity in bytes; a multiple of a flash block across all planes.
@@ -18,6 +27,13 @@ pub struct Profile {
     pub controller: Controller,
     /// Power consumption.
     pub power: Power,
+    /// The flash translation layer, from model 2 on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ftl: Option<Ftl>,
+}
+
+fn present_model() -> u32 {
+    ftl::MODEL
 }
 
 /// A NAND flash chip.
@@ -203,6 +219,7 @@ impl Profile {
             "a list of one (SLC), two (MLC) or three (TLC) times, each 10 to 100000",
         )?;
         self.check_sizes(&must)?;
+        self.check_model(name)?;
         let power = self.power;
         must(
             power.asleep_ua <= power.idle_ua && power.idle_ua <= power.working_ua,
@@ -256,6 +273,25 @@ impl Profile {
             "controller.gc_log_blocks",
             "1 to controller.log_blocks",
         )
+    }
+}
+
+/// Checks of values in the profile of this name.
+struct Values<'a>(&'a str);
+
+impl Values<'_> {
+    /// Returns an error with key, value and bound if a condition does not hold.
+    fn must(
+        &self,
+        holds: bool,
+        field: &str,
+        value: &dyn fmt::Display,
+        allowed: &str,
+    ) -> Result<(), TomlError> {
+        match holds {
+            true => Ok(()),
+            false => Err(TomlError::of_value(self.0, field, value, allowed)),
+        }
     }
 }
 
@@ -447,6 +483,101 @@ mod tests {
             let message = changed(from, to);
             assert!(message.contains(part), "{from} -> {to}: {message}");
         }
+    }
+
+    #[test]
+    fn the_present_model_refuses_what_no_chip_or_controller_could_be() {
+        let present =
+            crate::CARDS[0].1.replacen("model = 1\n", "", 1) + "\n[ftl]\nmapping = \"hybrid\"\n";
+        let message = |from: &str, to: &str| {
+            assert!(present.contains(from), "{from}");
+            match Profile::from_toml("my.toml", &present.replacen(from, to, 1)) {
+                Ok(profile) => format!("accepted as model {}", profile.model),
+                Err(error) => error.to_string(),
+            }
+        };
+        assert_eq!(message("pages", "pages"), "accepted as model 2");
+        for (from, to, part) in [
+            (
+                "log_program_us = 500",
+                "log_program_us = 701",
+                "`flash.log_program_us` is 701; it must be at most 700, the mean of flash.program_us",
+            ),
+            (
+                "[400, 1000]",
+                "[1000, 400]",
+                "`flash.program_us` is [1000, 400]; it must be in ascending order",
+            ),
+            (
+                "read_us = 50",
+                "read_us = 501",
+                "`flash.read_us` is 501; it must be at most 500",
+            ),
+            (
+                "stall_limit_us = 250_000",
+                "stall_limit_us = 13_571",
+                "`controller.stall_limit_us` is 13571; it must be 250000 or 500000",
+            ),
+            (
+                "log_used_pages = 0",
+                "log_used_pages = 9",
+                "`controller.log_used_pages` is 9; it must be 0",
+            ),
+            (
+                "capacity_bytes = 16_013_852_672",
+                "capacity_bytes = 67_108_864",
+                "accepted as model 2",
+            ),
+            (
+                "log_blocks = 40",
+                "log_blocks = 61_100",
+                "`controller.log_blocks` must be smaller",
+            ),
+            (
+                "spare_blocks = 1000",
+                "spare_blocks = 4",
+                "`flash.spare_blocks` is 4; it must be at least 5",
+            ),
+            (
+                "\"hybrid\"",
+                "\"page\"",
+                "`controller.open_units` is 2; it must be 0 with page mapping",
+            ),
+            (
+                "[ftl]",
+                "[ftl]\nfill_percent = [50, 101]",
+                "`ftl.fill_percent` is [50, 101]; it must be a range within 0 to 100",
+            ),
+            (
+                "[ftl]",
+                "[ftl]\nvictim = \"greedy\"",
+                "`ftl.victim` is \"greedy\"; it must be \"fifo\" with hybrid mapping",
+            ),
+            (
+                "[ftl]",
+                "[ftl]\nmap_journal_entries = 0",
+                "`ftl.map_journal_entries` is 0; it must be 2 to 16777216",
+            ),
+        ] {
+            let message = message(from, to);
+            assert!(message.contains(part), "{from} -> {to}: {message}");
+        }
+        let small = present
+            .replacen("16_013_852_672", "67_108_864", 1)
+            .replacen("log_blocks = 40", "log_blocks = 256", 1);
+        let error = Profile::from_toml("my.toml", &small).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "my.toml: `controller.log_blocks` is 256; it must be less than 256, the blocks of the card"
+        );
+    }
+
+    #[test]
+    fn a_fixture_has_no_values_of_the_present_model_and_other_models_are_unknown() {
+        assert!(changed("model = 1", "model = 3").contains("`model` is 3; it must be 1 or 2"));
+        let both = crate::CARDS[0].1.to_string() + "\n[ftl]\ncommit_us = 1\n";
+        let error = Profile::from_toml("my.toml", &both).unwrap_err();
+        assert!(error.to_string().contains("`ftl` is present"), "{error}");
     }
 
     #[test]

@@ -4,15 +4,23 @@
 //! Energy counts from then on. Cards with defects cannot be saved. A state does not contain the profile; loading
 //! requires the same one.
 //!
-//! All numbers are little endian; `u32[]` is a number of elements (u32), followed by the elements. Version 1:
+//! All numbers are little endian; `u32[]` is a number of elements (u32), followed by the elements; `u64[n]` are as
+//! many elements as the profile requires. Version 1:
 //!
 //! | type | contents |
 //! |---|---|
 //! | 8 bytes | `CGRCARD` and a zero |
 //! | u32 | version |
-//! | u32 | CRC-32 of the profile as TOML |
+//! | u32 | CRC-32 of the profile as TOML, without the line `model = 1` |
 //! | u32, then each u64 and 4096 bytes | number of chunks with data; number of each chunk on the card, and its contents |
 //! | u32, then each u64 | number of unreadable blocks; their numbers, in order |
+//! | | the flash: one of the tables below |
+//! | u32 | CRC-32 (IEEE 802.3) of all previous bytes |
+//!
+//! The flash of a profile with `model = 1`:
+//!
+//! | type | contents |
+//! |---|---|
 //! | u64 | random stream of flash times |
 //! | u32\[\] | erases of each flash block |
 //! | u32\[\] | flash block of each unit |
@@ -26,7 +34,36 @@
 //! | u64, u64, u64 | garbage-collection debt in ns and nJ; log blocks that it frees |
 //! | u64, u64 | garbage collection begun while idle, in ns and nJ |
 //! | u64, u32 | erases before the next move of wear levelling; unit to move |
-//! | u32 | CRC-32 (IEEE 802.3) of all previous bytes |
+//!
+//! The flash of any other profile:
+//!
+//! | type | contents |
+//! |---|---|
+//! | u64 | random stream of flash times |
+//! | u32\[\], u32\[\], u32\[\] | erases of each flash block; free flash blocks, next first; reads of each block since its erase |
+//! | u32, u32 | worn-out blocks; 1 if the card is worn out, else 0 |
+//! | u64, u64 | seed of the endurance; total number of erases |
+//! | u32, u64\[n\] | entries left in the journal of the mapping tables; one bit for each page of them that changed |
+//! | u64, u64, u64 | garbage-collection debt in ns and nJ; blocks that it frees |
+//! | u64, u64 | garbage collection begun while idle, in ns and nJ |
+//! | u64, u64 | pages programmed; erases before the next move of wear levelling |
+//!
+//! followed, with hybrid mapping, by
+//!
+//! | type | contents |
+//! |---|---|
+//! | u64\[n\] | one bit for each page that holds data |
+//! | u32\[\] | flash block of each unit, or 2^32 - 1 |
+//! | the same as above | log; log of the fast zone; open units |
+//! | u32 | unit that wear levelling moves next |
+//!
+//! and with page mapping by
+//!
+//! | type | contents |
+//! |---|---|
+//! | u32\[\] | page in each slot plus one, or 0 |
+//! | u32, then each u32, u64 | number of full blocks; each of them, and the pages programmed when it became full |
+//! | u32, u32 | block being written, or 2^32 - 1; its next page |
 
 use crate::{Card, Profile};
 use std::fmt;
@@ -112,6 +149,11 @@ impl Writer {
 pub(crate) struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
+    #[cfg(test)]
+    pub(crate) fn of(bytes: &'a [u8]) -> Reader<'a> {
+        Reader(bytes)
+    }
+
     pub(crate) fn bytes(&mut self, count: usize) -> Result<&'a [u8], StateError> {
         let (bytes, rest) = self.0.split_at_checked(count).ok_or(StateError::Damaged)?;
         self.0 = rest;
@@ -201,6 +243,8 @@ impl Card {
 
 fn fingerprint(profile: &Profile) -> Result<u32, StateError> {
     let text = profile.to_toml().map_err(|_| StateError::OtherProfile)?;
+    // States of model 1 were saved before profiles had this key.
+    let text = text.strip_prefix("model = 1\n").unwrap_or(&text);
     Ok(crc32(text.as_bytes()))
 }
 

@@ -73,6 +73,17 @@ impl TomlError {
     pub(crate) fn value(name: &str, field: &str, allowed: &str) -> TomlError {
         TomlError(format!("{name}: `{field}` must be {allowed}"))
     }
+
+    pub(crate) fn of_value(
+        name: &str,
+        field: &str,
+        value: &dyn fmt::Display,
+        allowed: &str,
+    ) -> TomlError {
+        TomlError(format!(
+            "{name}: `{field}` is {value}; it must be {allowed}"
+        ))
+    }
 }
 
 /// A number with its allowed range.

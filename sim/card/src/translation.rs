@@ -35,8 +35,8 @@
 //! References on cheap cards: "Flash memory card design" (Linaro wiki) and "Optimizing Linux with cheap
 //! flash drives" (LWN, 2011), which describe open units, the fast zone for the FAT, and garbage collection.
 
-mod blocks;
-mod log;
+pub(crate) mod blocks;
+pub(crate) mod log;
 mod state;
 
 use crate::nand::{Nand, Work};
@@ -57,10 +57,10 @@ struct OpenUnit {
 
 /// A page in the controller's RAM.
 #[derive(Clone)]
-struct RamPage {
-    page: u32,
+pub(crate) struct RamPage {
+    pub(crate) page: u32,
     /// Bit mask of the blocks that have been written since the page was last complete.
-    written: u64,
+    pub(crate) written: u64,
 }
 
 /// Work caused by a write, which the host waits for.
@@ -123,12 +123,14 @@ impl Translation {
             log: Log::new(
                 controller.log_blocks + 1,
                 flash.pages_per_block,
+                flash.pages_per_block,
                 profile.units(),
             ),
             log_blocks_max: controller.log_blocks,
             gc_log_blocks: controller.gc_log_blocks,
             zone: Log::new(
                 zone_blocks_max + 1,
+                flash.pages_per_block,
                 flash.pages_per_block,
                 controller.fast_zone_units,
             ),

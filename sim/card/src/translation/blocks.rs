@@ -1,6 +1,7 @@
 //! Physical blocks: the mapping of units, erase counts, and free blocks.
 
 use crate::nand::{Nand, Work};
+use crate::profile::Flash;
 use crate::state::{Reader, Writer};
 use crate::{Profile, StateError};
 use cardiograph_sim_world::Seed;
@@ -29,14 +30,30 @@ pub(crate) struct Blocks {
 
 /// Endurance in erases: differs from block to block, as on a real chip.
 #[derive(Clone)]
-struct Endurance {
+pub(crate) struct Endurance {
     mean_cycles: u64,
     spread_percent: u64,
     seed: Seed,
 }
 
 impl Endurance {
-    fn of(&self, block: u32) -> u64 {
+    pub(crate) fn new(flash: &Flash, seed: Seed) -> Endurance {
+        Endurance {
+            mean_cycles: flash.endurance_cycles.into(),
+            spread_percent: flash.endurance_spread_percent.into(),
+            seed: seed.child("endurance"),
+        }
+    }
+
+    pub(crate) fn seed(&self) -> Seed {
+        self.seed
+    }
+
+    pub(crate) fn set_seed(&mut self, seed: Seed) {
+        self.seed = seed;
+    }
+
+    pub(crate) fn of(&self, block: u32) -> u64 {
         // A random stream per block, derived again at each erase, needs no memory.
         let mut random = self.seed.nth(block.into());
         let width = self.mean_cycles * self.spread_percent / 50;
@@ -57,11 +74,7 @@ impl Blocks {
             free: (units..all).collect(),
             spares_left: flash.spare_blocks,
             is_worn_out: false,
-            endurance: Endurance {
-                mean_cycles: flash.endurance_cycles.into(),
-                spread_percent: flash.endurance_spread_percent.into(),
-                seed: seed.child("endurance"),
-            },
+            endurance: Endurance::new(flash, seed),
             erases: 0,
         }
     }

@@ -56,6 +56,7 @@ const EMPTY: Slot = Slot {
 #[derive(Clone)]
 pub(crate) struct Log {
     pages_per_block: u32,
+    pages_per_unit: u32,
     /// Slots of all blocks, used as a ring.
     slots: Vec<Slot>,
     /// Physical blocks in use, oldest first; the head is in the last block.
@@ -70,9 +71,15 @@ pub(crate) struct Log {
 
 impl Log {
     /// Creates a log of at most `blocks_max` blocks for the first `units` units of a card.
-    pub(crate) fn new(blocks_max: u32, pages_per_block: u32, units: u32) -> Log {
+    pub(crate) fn new(
+        blocks_max: u32,
+        pages_per_block: u32,
+        pages_per_unit: u32,
+        units: u32,
+    ) -> Log {
         Log {
             pages_per_block,
+            pages_per_unit,
             slots: vec![EMPTY; (blocks_max * pages_per_block) as usize],
             blocks: VecDeque::new(),
             oldest: 0,
@@ -102,11 +109,12 @@ impl Log {
     ) -> Result<(), StateError> {
         let units = self.newest_of_unit.len() as u32;
         let (per_block, slots) = (self.pages_per_block, self.slots.len() as u32);
-        *self = Log::new(slots / per_block, per_block, units);
+        let per_unit = self.pages_per_unit;
+        *self = Log::new(slots / per_block, per_block, per_unit, units);
         let blocks = from.list((slots / per_block) as usize, "log block", |block| {
             block < blocks
         })?;
-        let is_page = |page| page == NONE || page < pages && page / per_block < units;
+        let is_page = |page| page == NONE || page < pages && page / per_unit < units;
         let saved = from.list(slots as usize, "page in a log", is_page)?;
         let room = from.below(per_block + 1, "free pages of a log")?;
         if saved.len() + room as usize != blocks.len() * per_block as usize {
@@ -132,6 +140,11 @@ impl Log {
         Ok(())
     }
 
+    /// Returns the number of pages of a block.
+    pub(crate) fn pages_per_block(&self) -> u32 {
+        self.pages_per_block
+    }
+
     /// Returns the number of blocks in use.
     pub(crate) fn blocks(&self) -> u32 {
         self.blocks.len() as u32
@@ -154,7 +167,7 @@ impl Log {
         let at = (self.oldest + self.blocks()) * self.pages_per_block - self.room;
         let slot = at % self.slots.len() as u32;
         self.room -= 1;
-        let newest = &mut self.newest_of_unit[(page / self.pages_per_block) as usize];
+        let newest = &mut self.newest_of_unit[(page / self.pages_per_unit) as usize];
         let older = std::mem::replace(newest, slot);
         if older != NONE {
             self.slots[older as usize].newer = slot;
@@ -175,7 +188,7 @@ impl Log {
         let Slot { newer, older, .. } = self.slots[slot as usize];
         self.slots[slot as usize] = EMPTY;
         match newer {
-            NONE => self.newest_of_unit[(page / self.pages_per_block) as usize] = older,
+            NONE => self.newest_of_unit[(page / self.pages_per_unit) as usize] = older,
             _ => self.slots[newer as usize].older = older,
         }
         if older != NONE {
@@ -203,6 +216,20 @@ impl Log {
         invalidated
             .into_iter()
             .for_each(|page| self.invalidate(page));
+    }
+
+    /// Returns true if the log holds the newest version of any page of a unit.
+    pub(crate) fn holds_unit(&self, unit: u32) -> bool {
+        self.newest_of_unit[unit as usize] != NONE
+    }
+
+    /// Returns the block that holds the newest version of a page, if the log holds it.
+    pub(crate) fn block_of(&self, page: u32) -> Option<u32> {
+        let slot = *self.slot_of_page.get(&page)?;
+        let slots = self.slots.len() as u32;
+        let first = self.oldest * self.pages_per_block;
+        let at = (slot + slots - first) % slots / self.pages_per_block;
+        self.blocks.get(at as usize).copied()
     }
 
     /// Returns true if the log holds the newest version of any of the given pages, all of which belong to

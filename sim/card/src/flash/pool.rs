@@ -1,0 +1,155 @@
+//! The pool of flash blocks: every block is in use, free, or retired because it is worn out.
+//!
+//! Spare blocks are not set aside: they are blocks beyond those that the capacity takes, and all blocks are
+//! used in turn. A block that wears out makes the pool smaller, which leaves less room for garbage.
+
+use crate::nand::{Nand, Work};
+use crate::state::{Reader, Writer};
+use crate::translation::blocks::Endurance;
+use crate::{Profile, StateError};
+use cardiograph_sim_world::Seed;
+use std::collections::VecDeque;
+use std::ops::RangeInclusive;
+
+#[derive(Clone)]
+pub(super) struct Pool {
+    /// Number of erases of each block so far, during the simulation.
+    cycles: Vec<u32>,
+    /// Number of erases of each block before the simulation.
+    cycles_used: u32,
+    /// Free blocks, in the order in which they became free, so that all blocks are used in turn.
+    free: VecDeque<u32>,
+    spares: u32,
+    retired: u32,
+    is_worn_out: bool,
+    endurance: Endurance,
+    erases: u64,
+    /// Pages read from each block since it was erased.
+    reads: Vec<u32>,
+}
+
+impl Pool {
+    /// Creates a pool in which every block is free.
+    pub(super) fn new(profile: &Profile, seed: Seed) -> Pool {
+        let flash = &profile.flash;
+        let all = profile.blocks() as usize;
+        Pool {
+            cycles: vec![0; all],
+            cycles_used: flash.cycles_used,
+            free: (0..all as u32).collect(),
+            spares: flash.spare_blocks,
+            retired: 0,
+            is_worn_out: false,
+            endurance: Endurance::new(flash, seed),
+            erases: 0,
+            reads: vec![0; all],
+        }
+    }
+
+    /// Returns the number of blocks.
+    pub(super) fn all(&self) -> u32 {
+        self.cycles.len() as u32
+    }
+
+    pub(super) fn free(&self) -> u32 {
+        self.free.len() as u32
+    }
+
+    pub(super) fn retired(&self) -> u32 {
+        self.retired
+    }
+
+    pub(super) fn spares_left(&self) -> u32 {
+        self.spares.saturating_sub(self.retired)
+    }
+
+    /// Allocates a free block. Without one, the card is worn out; only the write in progress completes.
+    pub(super) fn allocate(&mut self) -> Option<u32> {
+        let block = self.free.pop_front();
+        self.is_worn_out |= block.is_none();
+        block
+    }
+
+    /// Allocates the free block with the most erases, for rarely written data.
+    pub(super) fn allocate_most_worn(&mut self) -> Option<u32> {
+        let worn = |at: &usize| self.cycles[self.free[*at] as usize];
+        let at = (0..self.free.len()).max_by_key(worn)?;
+        self.free.remove(at)
+    }
+
+    /// Erases a block, which is then free again, or retired if it is worn out.
+    pub(super) fn erase(&mut self, block: u32, nand: &mut Nand) -> Work {
+        let cycles = &mut self.cycles[block as usize];
+        let before = self.cycles_used.saturating_add(*cycles);
+        *cycles += 1;
+        self.erases += 1;
+        self.reads[block as usize] = 0;
+        if u64::from(before) < self.endurance.of(block) {
+            self.free.push_back(block);
+        } else {
+            self.is_worn_out |= self.spares_left() == 0;
+            self.retired += 1;
+        }
+        nand.erase(before)
+    }
+
+    /// Returns the number of erases of a block in its life.
+    pub(super) fn life_cycles(&self, block: u32) -> u32 {
+        self.cycles_used.saturating_add(self.cycles[block as usize])
+    }
+
+    /// Counts a read of a page of a block; returns true if the block has now been read `reads_max` times.
+    pub(super) fn count_read(&mut self, block: u32, reads_max: u32) -> bool {
+        let reads = &mut self.reads[block as usize];
+        *reads += 1;
+        *reads >= reads_max
+    }
+
+    /// Declares the card worn out: no room is left for garbage.
+    pub(super) fn wear_out(&mut self) {
+        self.is_worn_out = true;
+    }
+
+    pub(super) fn is_worn_out(&self) -> bool {
+        self.is_worn_out
+    }
+
+    pub(super) fn erases(&self) -> u64 {
+        self.erases
+    }
+
+    /// Returns the lowest and the highest number of erases of any block during the simulation.
+    pub(super) fn cycles(&self) -> RangeInclusive<u32> {
+        let least = self.cycles.iter().min().copied().unwrap_or_default();
+        let most = self.cycles.iter().max().copied().unwrap_or_default();
+        least..=most
+    }
+
+    pub(super) fn write_state(&self, to: &mut Writer) {
+        to.list(self.cycles.iter().copied());
+        to.list(self.free.iter().copied());
+        to.list(self.reads.iter().copied());
+        to.u32(self.retired);
+        to.u32(self.is_worn_out.into());
+        to.u64(self.endurance.seed().number());
+        to.u64(self.erases);
+    }
+
+    pub(super) fn read_state(&mut self, from: &mut Reader) -> Result<(), StateError> {
+        let all = self.cycles.len();
+        let is_block = |block| (block as usize) < all;
+        self.cycles = from.list(all, "number of erases", |_| true)?;
+        self.free = from.list(all, "free flash block", is_block)?.into();
+        self.reads = from.list(all, "number of reads", |_| true)?;
+        if self.cycles.len() != all || self.reads.len() != all {
+            return Err(StateError::OutOfRange {
+                what: "number of flash blocks",
+            });
+        }
+        self.retired = from.below(all as u32 + 1, "number of retired blocks")?;
+        self.is_worn_out = from.below(2, "mark of a worn-out card")? == 1;
+        self.endurance.set_seed(Seed::new(from.u64()?));
+        self.erases = from.u64()?;
+        Ok(())
+    }
+}

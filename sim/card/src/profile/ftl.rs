@@ -1,0 +1,258 @@
+//! Values of a card's flash translation layer.
+
+use super::{Profile, Values};
+use crate::flash::reserved_blocks;
+use crate::toml_file::{self, Range, TomlError};
+use serde::{Deserialize, Serialize};
+
+/// The flash model of test fixtures, which keeps their results unchanged.
+pub(crate) const MODEL_OF_FIXTURES: u32 = 1;
+/// The present flash model.
+pub(super) const MODEL: u32 = 2;
+
+/// The flash translation layer; profiles with `model = 1` have none of these values.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(default, deny_unknown_fields)]
+pub struct Ftl {
+    /// Kind of mapping.
+    pub mapping: Mapping,
+    /// Choice of the next block to collect; with hybrid mapping the oldest log block, `fifo`.
+    pub victim: Victim,
+    /// Time that each write command takes for the card's own metadata, in us.
+    pub commit_us: u32,
+    /// Changes of the mapping that the card records in a journal before it writes its tables back.
+    pub map_journal_entries: u32,
+    /// Reads of a block after which its data are moved, because reads disturb the cells.
+    pub refresh_reads: u32,
+    /// Chance that a page has to be read again at the end of its block's life, in percent; proportional to wear.
+    pub read_retry_percent: u32,
+    /// Least and largest share of the card that holds data at the start, in percent.
+    pub fill_percent: [u32; 2],
+    /// Least and largest share of the log, or of the spare blocks, in use at the start, in percent.
+    pub log_percent: [u32; 2],
+}
+
+/// Kind of mapping.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mapping {
+    /// Data blocks hold one unit each; pages out of order go to log blocks.
+    Hybrid,
+    /// Every page may be anywhere.
+    Page,
+}
+
+/// Choice of the next block to collect.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Victim {
+    /// The block with the fewest valid pages.
+    Greedy,
+    /// The block with the best ratio of age and gained space to copies.
+    CostBenefit,
+    /// The block that has been full for the longest time.
+    Fifo,
+}
+
+impl Victim {
+    /// Returns the name in a profile.
+    pub fn name(self) -> &'static str {
+        match self {
+            Victim::Greedy => "greedy",
+            Victim::CostBenefit => "cost-benefit",
+            Victim::Fifo => "fifo",
+        }
+    }
+}
+
+impl Default for Ftl {
+    fn default() -> Ftl {
+        Ftl {
+            mapping: Mapping::Hybrid,
+            victim: Victim::Fifo,
+            commit_us: 0,
+            map_journal_entries: 4096,
+            refresh_reads: 100_000,
+            read_retry_percent: 50,
+            fill_percent: [50, 100],
+            log_percent: [0, 100],
+        }
+    }
+}
+
+/// Maximum number of pages mapped one by one: each takes eight bytes of host memory.
+const MAPPED_PAGES_MAX: u64 = 1 << 26;
+
+/// Longest stalls that the SD specification allows (Physical Layer Simplified Specification 4.6.2.2): 250 ms for
+/// a write, and 500 ms on SDXC in listed cases.
+const STALL_LIMITS_US: [u32; 2] = [250_000, 500_000];
+
+impl Profile {
+    /// Returns the values of the flash translation layer; defaults where the profile gives none.
+    pub fn ftl(&self) -> Ftl {
+        self.ftl.unwrap_or_default()
+    }
+
+    /// Returns the number of pages of a log block, which holds one bit per cell.
+    pub(crate) fn log_pages_per_block(&self) -> u32 {
+        let bits = self.flash.program_us.len().max(1) as u32;
+        self.flash.pages_per_block / bits
+    }
+
+    /// Checks the values that the present flash model requires of a chip and a controller.
+    pub(super) fn check_model(&self, name: &str) -> Result<(), TomlError> {
+        let values = Values(name);
+        match self.model {
+            MODEL_OF_FIXTURES => {
+                return values.must(
+                    self.ftl.is_none(),
+                    "ftl",
+                    &"present",
+                    "absent with model = 1, which is the flash model before these values",
+                );
+            }
+            MODEL => (),
+            other => return values.must(false, "model", &other, "1 or 2"),
+        }
+        toml_file::check_ranges(name, &self.ftl().ranges())?;
+        self.check_chip(&values)?;
+        self.check_start(&values)?;
+        match self.ftl().mapping {
+            Mapping::Hybrid => self.check_hybrid(&values),
+            Mapping::Page => self.check_paged(&values),
+        }
+    }
+
+    fn check_chip(&self, values: &Values) -> Result<(), TomlError> {
+        let (flash, controller) = (&self.flash, self.controller);
+        values.must(
+            flash.program_us.is_sorted(),
+            "flash.program_us",
+            &format_args!("{:?}", flash.program_us),
+            "in ascending order: of the pages that share cells, the first is programmed fastest",
+        )?;
+        let mean_us = flash.program_us.iter().sum::<u32>() / flash.program_us.len() as u32;
+        values.must(
+            flash.log_program_us <= mean_us,
+            "flash.log_program_us",
+            &flash.log_program_us,
+            &format!(
+                "at most {mean_us}, the mean of flash.program_us: one bit per cell is never programmed \
+                 more slowly than several"
+            ),
+        )?;
+        values.must(
+            flash.read_us <= flash.log_program_us,
+            "flash.read_us",
+            &flash.read_us,
+            &format!(
+                "at most {}, flash.log_program_us: no chip reads a page more slowly than it programs one",
+                flash.log_program_us
+            ),
+        )?;
+        values.must(
+            STALL_LIMITS_US.contains(&controller.stall_limit_us),
+            "controller.stall_limit_us",
+            &controller.stall_limit_us,
+            "250000 or 500000, the limits of the SD specification",
+        )?;
+        values.must(
+            controller.log_used_pages == 0,
+            "controller.log_used_pages",
+            &controller.log_used_pages,
+            "0: the seed draws how full the log is, between the two values of ftl.log_percent",
+        )
+    }
+
+    fn check_start(&self, values: &Values) -> Result<(), TomlError> {
+        let ftl = self.ftl();
+        let shares = [
+            ("ftl.fill_percent", ftl.fill_percent),
+            ("ftl.log_percent", ftl.log_percent),
+        ];
+        shares.into_iter().try_for_each(|(key, [least, most])| {
+            values.must(
+                least <= most && most <= 100,
+                key,
+                &format_args!("[{least}, {most}]"),
+                "a range within 0 to 100, the lower value first",
+            )
+        })
+    }
+
+    fn check_hybrid(&self, values: &Values) -> Result<(), TomlError> {
+        let (flash, controller) = (&self.flash, self.controller);
+        values.must(
+            self.ftl().victim == Victim::Fifo,
+            "ftl.victim",
+            &format_args!("\"{}\"", self.ftl().victim.name()),
+            "\"fifo\" with hybrid mapping, whose log frees its oldest block",
+        )?;
+        let units = self.units();
+        values.must(
+            controller.log_blocks < units,
+            "controller.log_blocks",
+            &controller.log_blocks,
+            &format!("less than {units}, the blocks of the card"),
+        )?;
+        values.must(
+            controller.fast_zone_units <= units / 2,
+            "controller.fast_zone_units",
+            &controller.fast_zone_units,
+            &format!("at most {}, half of the card", units / 2),
+        )?;
+        let least = reserved_blocks(self) + 1;
+        values.must(
+            flash.spare_blocks >= least,
+            "flash.spare_blocks",
+            &flash.spare_blocks,
+            &format!(
+                "at least {least}, so that one is left for the log beside open units, fast zone and merges"
+            ),
+        )
+    }
+
+    fn check_paged(&self, values: &Values) -> Result<(), TomlError> {
+        let (flash, controller) = (&self.flash, self.controller);
+        values.must(
+            controller.open_units == 0,
+            "controller.open_units",
+            &controller.open_units,
+            "0 with page mapping, which has no units",
+        )?;
+        values.must(
+            controller.fast_zone_units == 0,
+            "controller.fast_zone_units",
+            &controller.fast_zone_units,
+            "0 with page mapping, which maps the whole card page by page",
+        )?;
+        values.must(
+            flash.spare_blocks >= 3,
+            "flash.spare_blocks",
+            &flash.spare_blocks,
+            "at least 3: one being written, one to copy to, and one for garbage",
+        )?;
+        let pages = self.blocks() * u64::from(flash.pages_per_block);
+        values.must(
+            pages <= MAPPED_PAGES_MAX,
+            "ftl.mapping",
+            &"\"page\"",
+            &format!("\"hybrid\" for a card of {pages} pages; at most {MAPPED_PAGES_MAX} can be mapped one by one"),
+        )
+    }
+}
+
+impl Ftl {
+    fn ranges(&self) -> [Range; 4] {
+        [
+            Range::new("ftl.commit_us", self.commit_us, 0..=100_000),
+            Range::new(
+                "ftl.map_journal_entries",
+                self.map_journal_entries,
+                2..=16_777_216,
+            ),
+            Range::new("ftl.refresh_reads", self.refresh_reads, 1_000..=u32::MAX),
+            Range::new("ftl.read_retry_percent", self.read_retry_percent, 0..=100),
+        ]
+    }
+}
