@@ -157,3 +157,26 @@ fn without_busy_the_bus_carries_3_mb_per_second_at_25_mhz() {
     let rate = 512.0 * 512.0 / (bytes as f64 * 320e-9);
     assert!((3.08e6..3.10e6).contains(&rate), "{rate} B/s");
 }
+
+/// A query of CMD6 takes its command, NCR, R1, NAC, the token, 64 bytes and a CRC; the driver adds a byte for the change
+/// and one after chip select.
+#[test]
+fn a_driver_selects_high_speed_with_two_times_76_bytes_ncr_and_nac() {
+    for ncr in NCR {
+        let wire = wire(ncr);
+        let mut driver = reference::Driver::new(wire.bus(), wire.chip_select(), true);
+        driver.init().unwrap();
+        let nac = u64::from(Options::default().nac_bytes);
+        let (bytes, busy) = counted(&wire, || {
+            assert_eq!(driver.select_high_speed(), Ok(true));
+        });
+        assert_eq!((bytes, busy), (2 * (76 + u64::from(ncr) + nac), 0));
+        let csd: [u8; 16] = driver.register(9).unwrap();
+        assert_eq!(csd[3], 0x5A);
+        wire.card().set_clock_hz(50_000_000).unwrap();
+        let mut data = [[0; 512]; 2];
+        driver.write(3, &[[7; 512], [8; 512]]).unwrap();
+        driver.read(3, &mut data).unwrap();
+        assert_eq!(data, [[7; 512], [8; 512]]);
+    }
+}

@@ -449,7 +449,7 @@ fn the_erase_sequence_must_be_in_order() {
 #[test]
 fn unknown_commands_are_illegal_and_so_is_cmd12_outside_a_transfer() {
     let mut host = ready(|_| ());
-    for index in [1, 6, 7, 27, 28, 42, 56, 63] {
+    for index in [1, 7, 27, 28, 42, 56, 63] {
         assert_eq!(host.command(index, 0), 0b100, "CMD{index}");
     }
     assert_eq!(host.command(12, 0), 0b100);
@@ -460,6 +460,68 @@ fn unknown_commands_are_illegal_and_so_is_cmd12_outside_a_transfer() {
     host.command(55, 0);
     host.command(16, 512);
     assert_eq!(host.command(41, 0), 0b100);
+}
+
+/// Sends CMD6; returns the status data structure (table 4-13).
+fn switch(host: &mut Host, argument: u32) -> Vec<u8> {
+    assert_eq!(host.command(6, argument), 0);
+    assert_eq!(host.token(), START);
+    let status = host.read(64);
+    let sum = host.read(2);
+    assert_eq!(crc::crc16(&status).to_be_bytes(), sum[..]);
+    // Nothing follows.
+    assert_eq!(host.read(8), [0xFF; 8]);
+    status
+}
+
+/// Returns the status data structure as table 4-13 defines it, for a card with high speed as its only function besides
+/// the defaults: maximum current, supported functions of groups 6 to 1, selected functions of groups 6 to 1.
+fn status_of(current_ma: u16, selected: [u8; 3]) -> Vec<u8> {
+    let mut status = vec![0; 64];
+    status[..2].copy_from_slice(&current_ma.to_be_bytes());
+    status[2..12].copy_from_slice(&[0x80, 1, 0x80, 1, 0x80, 1, 0x80, 1, 0x80, 1]);
+    status[12..14].copy_from_slice(&[0x80, 3]);
+    status[14..17].copy_from_slice(&selected);
+    status
+}
+
+#[test]
+fn cmd6_checks_and_switches_functions_on_cards_of_all_versions() {
+    for kind in [Kind::Version1, Kind::Standard, Kind::High] {
+        let mut host = ready(|options| options.kind = kind);
+        assert_eq!(host.command(9, 0), 0);
+        assert_eq!(host.token(), START);
+        let before = host.read(18);
+        assert_eq!(before[3], 0x32);
+        assert_eq!(u16::from_be_bytes([before[4], before[5]]) >> 4, 0x535);
+        // Mode 0 checks only.
+        assert_eq!(switch(&mut host, 0x00FF_FFFF), status_of(100, [0; 3]));
+        assert_eq!(switch(&mut host, 0x00FF_FFF1), status_of(200, [0, 0, 1]));
+        assert_eq!(switch(&mut host, 0x00FF_FFFF), status_of(100, [0; 3]));
+        // An unsupported function shows as 15 with a current of 0, and nothing changes.
+        assert_eq!(switch(&mut host, 0x80FF_FFF2), status_of(0, [0, 0, 0xF]));
+        assert_eq!(switch(&mut host, 0x80FF_FF11), status_of(0, [0, 0, 0xF1]));
+        assert_eq!(switch(&mut host, 0x801F_FFF1), status_of(0, [0xF0, 0, 1]));
+        assert_eq!(switch(&mut host, 0x00FF_FFFF), status_of(100, [0; 3]));
+        // Mode 1 switches; the CSD shows the speed; the card works; the default can be selected again.
+        assert_eq!(switch(&mut host, 0x80FF_FFF1), status_of(200, [0, 0, 1]));
+        assert_eq!(switch(&mut host, 0x00FF_FFFF), status_of(200, [0, 0, 1]));
+        assert_eq!(host.command(24, 0), 0);
+        assert_eq!(host.block(START, &[6; 512]), ACCEPTED);
+        host.wait();
+        assert_eq!(host.stored(0), [6; 512]);
+        host.command(9, 0);
+        assert_eq!((host.token(), host.read(18)[3]), (START, 0x5A));
+        assert_eq!(switch(&mut host, 0x80FF_FFF0), status_of(100, [0; 3]));
+        // A reset selects the default.
+        switch(&mut host, 0x80FF_FFF1);
+        assert_eq!(host.command(0, 0), 1);
+        assert_eq!(host.command(6, 0x00FF_FFFF), 0b101, "not ready");
+        host.command(8, 0x1AA);
+        host.read(4);
+        host.initialise(1 << 30);
+        assert_eq!(switch(&mut host, 0x00FF_FFFF), status_of(100, [0; 3]));
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@
 //!   sd/  ── a command has a response, a block a CRC status ──┤
 //!                                                            ├── Card
 //!   shared: CSD, CID, SCR, OCR, SD status (registers.rs),   ─┘
-//!   checksums (crc.rs), bus clocks as virtual time (pace.rs), faults (fault.rs)
+//!   functions of CMD6 (switch.rs), checksums (crc.rs), bus clocks as virtual time (pace.rs), faults (fault.rs)
 //! ```
 //!
 //! A [`Fault`] is injected at the interface: a power failure, a flipped bit, a lost command.
@@ -21,6 +21,7 @@ mod pace;
 mod registers;
 pub mod sd;
 pub mod spi;
+mod switch;
 
 pub use fault::{Fault, FaultMix, FaultSchedule};
 pub use options::{Kind, Options, OptionsError};

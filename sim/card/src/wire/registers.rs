@@ -10,8 +10,8 @@ const OCR_HIGH_CAPACITY: u32 = 1 << 30;
 const OCR_POWERED_UP: u32 = 1 << 31;
 
 /// Supported command classes (table 4-21): 0 basic, 2 block read, 4 block write, 5 erase, 8 application
-/// specific.
-const COMMAND_CLASSES: u128 = 0x135;
+/// specific, 10 switch.
+const COMMAND_CLASSES: u128 = 0x535;
 
 /// Number of blocks per unit of C_SIZE in a version 2 CSD.
 const CSD2_STEP_BLOCKS: u64 = 1024;
@@ -71,16 +71,14 @@ pub(in crate::wire) fn ocr(kind: Kind, ready: bool) -> [u8; 4] {
     (OCR_VOLTAGES | state).to_be_bytes()
 }
 
-/// Returns the CSD as read over the SD bus (5.3.2): CMD6 is supported, and TRAN_SPEED is the speed selected
-/// by CMD6.
-pub(in crate::wire) fn csd_on_sd_bus(csd: [u8; 16], high_speed: bool) -> [u8; 16] {
-    let mut csd = Fields(u128::from_be_bytes(csd) & !0xFF);
-    // CCC: adds command class 10, switch.
-    csd.put(94..=94, 1);
-    if high_speed {
-        // TRAN_SPEED: 50 MHz instead of 25 MHz.
-        csd.0 ^= (0x32 ^ 0x5A) << 96;
+/// Returns the CSD with TRAN_SPEED for the speed that CMD6 selected (5.3.2).
+pub(in crate::wire) fn csd_at_speed(csd: [u8; 16], high_speed: bool) -> [u8; 16] {
+    if !high_speed {
+        return csd;
     }
+    let mut csd = Fields(u128::from_be_bytes(csd) & !0xFF);
+    // 50 MHz instead of 25 MHz.
+    csd.0 ^= (0x32 ^ 0x5A) << 96;
     csd.finish()
 }
 

@@ -223,6 +223,29 @@ impl<Bus: SpiBus, Pin: OutputPin> Driver<Bus, Pin> {
         })
     }
 
+    /// Selects high speed as section 4.3.10.4.1 describes: checks that the card has the function and is not busy with
+    /// it, then switches. Returns false if the card lacks it.
+    pub fn select_high_speed(&mut self) -> Result<bool, Failure> {
+        let check = self.switch(0x00FF_FFF1)?;
+        let has_function = check[13] & 2 != 0 && check[16] & 0xF == 1;
+        if !has_function {
+            return Ok(false);
+        }
+        let result = self.switch(0x80FF_FFF1)?;
+        Ok(result[16] & 0xF == 1)
+    }
+
+    fn switch(&mut self, argument: u32) -> Result<[u8; 64], Failure> {
+        self.selected(|card| {
+            let mut status = [0; 64];
+            card.command_ok(6, argument)?;
+            card.receive_data(&mut status)?;
+            // The new function applies after eight clocks (4.3.10.3).
+            card.byte(0xFF);
+            Ok(status)
+        })
+    }
+
     /// Reads the number of written blocks (ACMD22).
     pub fn blocks_written(&mut self) -> Result<u32, Failure> {
         self.selected(|card| {

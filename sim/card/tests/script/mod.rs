@@ -20,8 +20,8 @@ impl Bytes<'_> {
 }
 
 /// Commands that the card supports, so that a random choice is often a supported command.
-const COMMANDS: [u8; 19] = [
-    0, 8, 9, 10, 12, 13, 16, 17, 18, 22, 23, 24, 25, 32, 33, 38, 41, 51, 55,
+const COMMANDS: [u8; 20] = [
+    0, 8, 9, 10, 12, 13, 16, 17, 18, 22, 23, 24, 25, 32, 33, 38, 41, 51, 55, 6,
 ];
 
 /// Maximum number of bytes that a script sends over the bus; many short scripts find more than a few

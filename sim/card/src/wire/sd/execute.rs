@@ -183,7 +183,7 @@ impl SdBusCard {
             _ if !matches!(self.state, State::Stby) => Err(Illegal),
             _ => {
                 self.status.clear_command_error();
-                let csd = registers::csd_on_sd_bus(self.registers.csd, self.session.high_speed);
+                let csd = registers::csd_at_speed(self.registers.csd, self.session.high_speed);
                 let cid = self.registers.cid;
                 Ok(Response::long(if index == 9 { &csd } else { &cid }))
             }

@@ -33,6 +33,8 @@ pub(super) struct Session {
     /// True if the previous command was CMD55.
     pub(super) app_command: bool,
     pub(super) cmd8_received: bool,
+    /// Bus speed selected by CMD6.
+    pub(super) high_speed: bool,
     pub(super) init_began_ns: Option<u64>,
     pub(super) block_bytes: u64,
     pub(super) erase_first: Option<u64>,

@@ -5,7 +5,7 @@ use super::command::{Command, Response, r1, r2};
 use super::state::{Transfer, Write};
 use crate::BLOCK_BYTES;
 use crate::wire::options::Kind;
-use crate::wire::registers;
+use crate::wire::{registers, switch};
 
 /// Host capacity support bit in the argument of ACMD41.
 const HOST_HIGH_CAPACITY: u32 = 1 << 30;
@@ -91,10 +91,20 @@ impl SpiCard {
     /// Executes commands that require an initialised card.
     fn execute_ready(&mut self, index: u8, argument: u32) {
         match index {
-            9 | 10 => {
+            6 => {
                 self.respond(0);
-                let (csd, cid) = (self.registers.csd, self.registers.cid);
-                self.send_register(if index == 9 { &csd } else { &cid });
+                let status = switch::switch(argument, &mut self.session.high_speed);
+                self.send_register(&status);
+            }
+            9 => {
+                self.respond(0);
+                let csd = registers::csd_at_speed(self.registers.csd, self.session.high_speed);
+                self.send_register(&csd);
+            }
+            10 => {
+                self.respond(0);
+                let cid = self.registers.cid;
+                self.send_register(&cid);
             }
             13 => self.respond_status(),
             16 => self.set_block_length(argument),

@@ -44,10 +44,11 @@
 //! - A transfer that runs past the end is terminated by an error token (reading) or a write error.
 //! - A token is accepted directly after R1; the host is responsible for observing NWR.
 //! - ACMD23 is accepted and has no effect.
+//! - High speed can be selected (CMD6) but is not enforced: the bus may be faster than 25 MHz without it.
 //!
 //! # Not implemented
 //!
-//! CMD1, CMD6, CMD27 to CMD30, CMD42 and CMD56, which this card rejects as illegal commands.
+//! CMD1, CMD27 to CMD30, CMD42 and CMD56, which this card rejects as illegal commands.
 
 mod bus;
 mod card;
