@@ -1,0 +1,209 @@
+//! The specification of a sweep, as TOML. docs/sweeps.md describes the keys.
+
+use crate::SweepError;
+use cardiograph_record::LINE_BYTES_MIN;
+use cardiograph_recorder::{LINE_BYTES_MAX, RING_BYTES_MAX, RING_BYTES_MIN};
+use serde::{Deserialize, Serialize};
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+
+/// Simulation behind a task.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// The card's timing alone, fed by the write pattern of the recorder.
+    Card,
+    /// The whole device: sampling interrupt, recorder or logger, file system, driver and card.
+    Recorder,
+}
+
+impl Mode {
+    /// Name in specifications and results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mode::Card => "card",
+            Mode::Recorder => "recorder",
+        }
+    }
+}
+
+/// Way in which samples get to the file, as in `cardiograph record --policy`.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum PolicyName {
+    /// Cardiograph's recorder.
+    Stream,
+    /// Opens and closes the file for each sample.
+    Naive,
+    /// Keeps the file open.
+    KeepOpen,
+    /// Collects the samples of a session in the buffer, then writes them.
+    AfterSession,
+}
+
+impl PolicyName {
+    /// Name in specifications and results.
+    pub fn name(self) -> &'static str {
+        match self {
+            PolicyName::Stream => "stream",
+            PolicyName::Naive => "naive",
+            PolicyName::KeepOpen => "keep-open",
+            PolicyName::AfterSession => "after-session",
+        }
+    }
+}
+
+/// A sweep as its author writes it: every combination of the lists is simulated with every seed.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct Spec {
+    /// Description, shown above the results.
+    #[serde(default)]
+    pub about: String,
+    /// Simulation behind each result.
+    pub mode: Mode,
+    /// Names of simulated cards, or TOML files.
+    pub cards: Vec<String>,
+    /// Names of boards, or TOML files.
+    #[serde(default = "default_boards")]
+    pub boards: Vec<String>,
+    /// Samples per second.
+    pub rates_hz: Vec<u32>,
+    /// Bytes per sample.
+    pub sample_bytes: u32,
+    /// Buffer sizes, in bytes.
+    pub buffers_bytes: Vec<u64>,
+    /// Ways to write the samples.
+    #[serde(default = "default_policies")]
+    pub policies: Vec<PolicyName>,
+    /// Length of each recording, in s.
+    pub run_s: u64,
+    /// Durability window of the recorder, in ms.
+    #[serde(default = "default_window_ms")]
+    pub durability_window_ms: u64,
+    /// Length of a session of the policy `after-session`, in s.
+    #[serde(default = "default_session_s")]
+    pub session_s: u64,
+    /// Number of seeds, each of which is one recording per combination.
+    pub seeds: u32,
+    /// Smallest seed.
+    #[serde(default = "default_first_seed")]
+    pub first_seed: u64,
+    /// Seeds per task.
+    #[serde(default = "default_seeds_per_task")]
+    pub seeds_per_task: u32,
+    /// Number of tasks up to which the sweep may run; needed above 1,000,000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tasks: Option<u64>,
+}
+
+fn default_boards() -> Vec<String> {
+    vec!["esp32".to_string()]
+}
+
+fn default_policies() -> Vec<PolicyName> {
+    vec![PolicyName::Stream]
+}
+
+fn default_window_ms() -> u64 {
+    1000
+}
+
+fn default_session_s() -> u64 {
+    10
+}
+
+fn default_first_seed() -> u64 {
+    1
+}
+
+fn default_seeds_per_task() -> u32 {
+    10
+}
+
+/// Longest recording, in s: ten years.
+const RUN_S_MAX: u64 = 315_576_000;
+/// Seeds and times are stored as signed 64-bit numbers.
+const SEED_MAX: u64 = i64::MAX as u64;
+
+impl Spec {
+    /// Checks every value that does not depend on a card or board; error messages start with `name`.
+    pub(crate) fn check(&self, name: &str) -> Result<(), SweepError> {
+        list(name, "cards", &self.cards)?;
+        list(name, "boards", &self.boards)?;
+        list(name, "rates_hz", &self.rates_hz)?;
+        list(name, "buffers_bytes", &self.buffers_bytes)?;
+        let policies: Vec<_> = self.policies.iter().map(|policy| policy.name()).collect();
+        list(name, "policies", &policies)?;
+        for &rate_hz in &self.rates_hz {
+            range(name, "rates_hz", rate_hz, 1..=1_000_000)?;
+        }
+        for &bytes in &self.buffers_bytes {
+            let sizes = RING_BYTES_MIN as u64..=RING_BYTES_MAX as u64;
+            range(name, "buffers_bytes", bytes, sizes)?;
+        }
+        let bytes = LINE_BYTES_MIN as u32..=LINE_BYTES_MAX as u32;
+        range(name, "sample_bytes", self.sample_bytes, bytes)?;
+        range(name, "run_s", self.run_s, 1..=RUN_S_MAX)?;
+        let windows = 1..=3_600_000;
+        range(
+            name,
+            "durability_window_ms",
+            self.durability_window_ms,
+            windows,
+        )?;
+        range(name, "session_s", self.session_s, 1..=86_400)?;
+        range(name, "seeds", self.seeds, 1..=1_000_000_000)?;
+        let last = SEED_MAX - u64::from(self.seeds);
+        range(name, "first_seed", self.first_seed, 0..=last)?;
+        range(name, "seeds_per_task", self.seeds_per_task, 1..=1_000_000)?;
+        self.check_policies(name)
+    }
+
+    fn check_policies(&self, name: &str) -> Result<(), SweepError> {
+        let other = self
+            .policies
+            .iter()
+            .find(|&&policy| policy != PolicyName::Stream);
+        match (self.mode, other) {
+            (Mode::Card, Some(policy)) => Err(SweepError::new(format!(
+                "{name}: `policies` contains {}, which needs mode = \"recorder\"; mode = \"card\" simulates \"stream\" \
+                 only",
+                policy.name()
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn list<T: PartialEq + Display>(name: &str, field: &str, values: &[T]) -> Result<(), SweepError> {
+    if values.is_empty() {
+        return Err(SweepError::new(format!(
+            "{name}: `{field}` is empty; list at least one value"
+        )));
+    }
+    for (at, value) in values.iter().enumerate() {
+        if values[..at].contains(value) {
+            return Err(SweepError::new(format!(
+                "{name}: `{field}` contains {value} twice; remove one"
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn range<T: PartialOrd + Display>(
+    name: &str,
+    field: &str,
+    value: T,
+    allowed: RangeInclusive<T>,
+) -> Result<(), SweepError> {
+    match allowed.contains(&value) {
+        true => Ok(()),
+        false => Err(SweepError::new(format!(
+            "{name}: `{field}` is {value}; it must be {} to {}",
+            allowed.start(),
+            allowed.end()
+        ))),
+    }
+}

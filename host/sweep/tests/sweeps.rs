@@ -1,0 +1,369 @@
+//! Sweeps as a whole: specifications, results, interruptions, folders.
+
+use cardiograph_sweep::{Answer, Finished, ResultFolder, Sweep, run};
+use std::collections::BTreeMap;
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+const SMALL: &str = r#"
+mode = "card"
+cards = ["class10-16g", "kingston-8g"]
+rates_hz = [860, 3000]
+sample_bytes = 100
+buffers_bytes = [4096, 65536]
+run_s = 60
+seeds = 5
+seeds_per_task = 2
+"#;
+
+fn sweep(text: &str) -> Result<Sweep, String> {
+    Sweep::from_toml("s.toml", text, Path::new(".")).map_err(|error| error.to_string())
+}
+
+fn on(threads: usize, path: &Path, sweep: &Sweep) -> Answer {
+    let folder = ResultFolder::open(path, sweep).unwrap();
+    let finished = run(sweep, &folder, threads, &mut |_| ControlFlow::Continue(()));
+    assert_eq!(finished, Ok(Finished::Complete));
+    Answer::read(sweep, &folder).unwrap()
+}
+
+/// Returns the contents of all files below a folder.
+fn files(path: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(path).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => found.extend(files(&path)),
+            false => drop(found.insert(path.display().to_string(), fs::read(&path).unwrap())),
+        }
+    }
+    found
+}
+
+fn contents(path: &Path) -> Vec<Vec<u8>> {
+    files(&path.join("results")).into_values().collect()
+}
+
+#[test]
+fn a_larger_buffer_never_loses_more_and_no_losses_give_a_bound() {
+    let temporary = tempfile::tempdir().unwrap();
+    let answer = on(2, &temporary.path().join("r"), &sweep(SMALL).unwrap());
+    assert_eq!(answer.cells.len(), 2 * 2 * 2);
+    for cell in &answer.cells {
+        let risk = cell.members[0].risk;
+        assert_eq!(risk.runs, 5);
+        if risk.losses == 0 {
+            assert_eq!((cell.median, risk.low), (None, 0.0));
+            assert!(risk.high > 0.5, "{cell:?}");
+        }
+    }
+    // Buffers of one rate follow each other.
+    for pair in answer.cells.chunks(2) {
+        assert!(pair[0].members[0].risk.losses >= pair[1].members[0].risk.losses);
+    }
+}
+
+#[test]
+fn the_number_of_threads_changes_no_bit() {
+    let temporary = tempfile::tempdir().unwrap();
+    let sweep = sweep(SMALL).unwrap();
+    let (one, three) = (temporary.path().join("1"), temporary.path().join("3"));
+    on(1, &one, &sweep);
+    on(3, &three, &sweep);
+    assert_eq!(contents(&one).len() as u64, sweep.parts());
+    assert_eq!(contents(&one), contents(&three));
+}
+
+#[test]
+fn an_interrupted_sweep_continues_and_gives_the_same_files() {
+    let temporary = tempfile::tempdir().unwrap();
+    let sweep = sweep(SMALL).unwrap();
+    let (whole, cut) = (temporary.path().join("whole"), temporary.path().join("cut"));
+    on(2, &whole, &sweep);
+    let mut stops = 0;
+    loop {
+        let folder = ResultFolder::open(&cut, &sweep).unwrap();
+        let before = folder.missing(&sweep).len() as u64;
+        let finished = run(&sweep, &folder, 1, &mut |progress| match progress.done
+            > sweep.tasks() - before
+        {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        });
+        match finished.unwrap() {
+            Finished::Complete => break,
+            Finished::Stopped(progress) => assert!(progress.done < sweep.tasks()),
+        }
+        stops += 1;
+        assert!(stops <= sweep.tasks(), "the sweep makes no progress");
+    }
+    assert!(stops > 0);
+    assert_eq!(contents(&whole), contents(&cut));
+}
+
+#[test]
+fn every_seed_of_every_combination_belongs_to_exactly_one_task() {
+    for (mode, per_buffer) in [("card", false), ("recorder", true)] {
+        let text = SMALL.replace("\"card\"", &format!("\"{mode}\""));
+        let sweep = sweep(&text).unwrap();
+        let mut seen = BTreeMap::new();
+        for part in 0..sweep.parts() {
+            for number in sweep.tasks_of_part(part) {
+                let task = sweep.task(number);
+                assert!(
+                    sweep
+                        .file_of_part(part)
+                        .contains(&format!("card={}/", task.card))
+                );
+                for seed in task.seeds.clone() {
+                    for &buffer in task.buffers_bytes {
+                        let run = (task.card, task.board_name, task.rate_hz, buffer, seed);
+                        *seen.entry(run).or_insert(0) += 1;
+                    }
+                }
+                assert_eq!(task.buffers_bytes.len(), if per_buffer { 1 } else { 2 });
+            }
+        }
+        assert_eq!(seen.len(), 2 * 2 * 2 * 5);
+        assert!(seen.values().all(|&times| times == 1));
+    }
+}
+
+#[test]
+fn a_sweep_of_many_tasks_has_at_most_1000_files() {
+    for (seeds, per_task) in [(1000, 1), (2001, 1), (99_999, 1), (5, 3), (1_000_000, 10)] {
+        let text = SMALL
+            .replace("seeds = 5", &format!("seeds = {seeds}"))
+            .replace(
+                "seeds_per_task = 2",
+                &format!("seeds_per_task = {per_task}"),
+            );
+        let sweep = sweep(&text).unwrap();
+        assert!(sweep.parts() <= 1000, "{} files", sweep.parts());
+        let tasks: u64 = (0..sweep.parts())
+            .map(|part| sweep.tasks_of_part(part).count() as u64)
+            .sum();
+        assert_eq!(tasks, sweep.tasks());
+    }
+}
+
+#[test]
+fn a_part_computed_elsewhere_from_json_is_the_same() {
+    let sweep = sweep(SMALL).unwrap();
+    let copy = Sweep::from_json(&sweep.to_json()).unwrap();
+    let bytes = |sweep: &Sweep| sweep.run_part(3, &|| false, &mut || ()).unwrap().unwrap();
+    assert_eq!(bytes(&sweep), bytes(&copy));
+    let old = sweep
+        .to_json()
+        .replacen("\"version\": \"", "\"version\": \"0.0.", 1);
+    let message = Sweep::from_json(&old).unwrap_err().to_string();
+    assert!(
+        message.contains("install the same version everywhere"),
+        "{message}"
+    );
+}
+
+#[test]
+fn recorder_mode_counts_lost_samples_and_the_policies_of_the_studies() {
+    let temporary = tempfile::tempdir().unwrap();
+    let text = r#"
+        mode = "recorder"
+        cards = ["class10-16g"]
+        rates_hz = [860]
+        sample_bytes = 100
+        buffers_bytes = [1024, 65536]
+        policies = ["stream", "naive", "keep-open", "after-session"]
+        session_s = 1
+        run_s = 3
+        seeds = 1
+    "#;
+    let answer = on(2, temporary.path(), &sweep(text).unwrap());
+    let losses = |policy: &str, bytes: u64| {
+        let found =
+            |cell: &&cardiograph_sweep::Cell| cell.policy == policy && cell.buffer_bytes == bytes;
+        answer.cells.iter().find(found).unwrap().members[0]
+            .risk
+            .losses
+    };
+    assert_eq!(losses("stream", 65_536), 0);
+    // Opening and closing a file takes longer than the interval of the samples.
+    assert_eq!(losses("naive", 1024), 1);
+    // A second of samples does not fit.
+    assert_eq!(losses("after-session", 1024), 1);
+    assert_eq!(losses("after-session", 65_536), 1);
+}
+
+#[test]
+fn bad_specifications_name_the_field_and_the_remedy() {
+    for (change, to, expected) in [
+        (
+            "seeds = 5",
+            "seeds = 0",
+            "s.toml: `seeds` is 0; it must be 1 to 1000000000",
+        ),
+        (
+            "run_s = 60",
+            "run_s = 0",
+            "s.toml: `run_s` is 0; it must be 1 to 315576000",
+        ),
+        (
+            "rates_hz = [860, 3000]",
+            "rates_hz = []",
+            "s.toml: `rates_hz` is empty; list at least one value",
+        ),
+        (
+            "[860, 3000]",
+            "[860, 860]",
+            "s.toml: `rates_hz` contains 860 twice; remove one",
+        ),
+        (
+            "sample_bytes = 100",
+            "sample_bytes = 9999",
+            "s.toml: `sample_bytes` is 9999; it must be 14 to 405",
+        ),
+        (
+            "4096",
+            "16",
+            "s.toml: `buffers_bytes` is 16; it must be 1024 to 2147483647",
+        ),
+        (
+            "[860, 3000]",
+            "[400_000]",
+            "which needs 40 MB/s, but the bus of esp32 carries at most",
+        ),
+        (
+            "kingston-8g",
+            "floppy",
+            "there is no card or board named \"floppy\"; choose one of: class10-16g",
+        ),
+        (
+            "kingston-8g",
+            "none.toml",
+            "none.toml: No such file or directory (os error 2); name a readable TOML file",
+        ),
+        (
+            "mode = \"card\"",
+            "mode = \"quick\"",
+            "unknown variant `quick`, expected `card` or `recorder`",
+        ),
+        (
+            "run_s = 60",
+            "run_s = 60\nspeed = 3",
+            "s.toml, line 8: unknown field `speed`",
+        ),
+        ("mode = \"card\"", "", "missing field `mode`"),
+        (
+            "run_s = 60",
+            "run_s = 60\npolicies = [\"naive\"]",
+            "`policies` contains naive, which needs mode = \"recorder\"",
+        ),
+        ("run_s = 60", "run_s = -1", "invalid value: integer `-1`"),
+    ] {
+        let message = sweep(&SMALL.replace(change, to)).map(drop).unwrap_err();
+        assert!(
+            message.contains(expected),
+            "{message}\ninstead of\n{expected}"
+        );
+        assert!(!message.contains('\n'), "{message}");
+    }
+    let long = SMALL
+        .replace("\"card\"", "\"recorder\"")
+        .replace("run_s = 60", "run_s = 86400\npolicies = [\"keep-open\"]");
+    let message = sweep(&long).map(drop).unwrap_err();
+    assert!(
+        message.contains("a file on FAT holds at most 4.29 GB"),
+        "{message}"
+    );
+}
+
+#[test]
+fn too_many_tasks_are_refused_with_their_cost() {
+    let many = SMALL
+        .replace("seeds = 5", "seeds = 1_000_000")
+        .replace("seeds_per_task = 2", "seeds_per_task = 1");
+    let message = sweep(&many).map(drop).unwrap_err();
+    assert!(
+        message.contains("4,000,000 tasks are more than the maximum of 1,000,000"),
+        "{message}"
+    );
+    assert!(
+        message.contains("of one core; set max_tasks = 4000000"),
+        "{message}"
+    );
+    assert!(sweep(&format!("{many}max_tasks = 4000000")).is_ok());
+    assert!(sweep(&format!("{SMALL}max_tasks = 3")).is_err());
+}
+
+#[test]
+fn a_folder_of_another_sweep_is_refused() {
+    let temporary = tempfile::tempdir().unwrap();
+    let path = temporary.path().join("r");
+    let message = |path: &Path, sweep: &Sweep| match ResultFolder::open(path, sweep) {
+        Ok(_) => panic!("{} was accepted", path.display()),
+        Err(error) => error.to_string(),
+    };
+    let small = sweep(SMALL).unwrap();
+    on(1, &path, &small);
+    let other = sweep(&SMALL.replace("run_s = 60", "run_s = 61")).unwrap();
+    let found = message(&path, &other);
+    assert!(
+        found.contains("holds results of another sweep: `run_s` is 60 there, and 61 here"),
+        "{found}"
+    );
+    // The limit of tasks does not change results.
+    let limited = sweep(&format!("{SMALL}max_tasks = 500")).unwrap();
+    assert!(ResultFolder::open(&path, &limited).is_ok());
+
+    let described = path.join("sweep.json");
+    let text = fs::read_to_string(&described).unwrap();
+    fs::write(
+        &described,
+        text.replacen("\"version\": \"", "\"version\": \"0.0.", 1),
+    )
+    .unwrap();
+    assert!(message(&path, &small).contains("computed them, and this is version"));
+    fs::write(
+        &described,
+        text.replacen("spread_percent = ", "spread_percent = 1", 1),
+    )
+    .unwrap();
+    assert!(message(&path, &small).contains("a card or board has changed"));
+
+    let foreign = temporary.path().join("foreign");
+    fs::create_dir(&foreign).unwrap();
+    fs::write(foreign.join("mine"), "mine").unwrap();
+    assert!(message(&foreign, &small).contains("exists and is no folder of a sweep"));
+    assert!(message(&foreign.join("mine"), &small).contains("exists and is no folder of a sweep"));
+    assert_eq!(fs::read(foreign.join("mine")).unwrap(), b"mine");
+}
+
+#[test]
+fn two_processes_cannot_use_one_folder() {
+    let temporary = tempfile::tempdir().unwrap();
+    let sweep = sweep(SMALL).unwrap();
+    let first = ResultFolder::open(temporary.path(), &sweep).unwrap();
+    let second = ResultFolder::open(temporary.path(), &sweep);
+    let message = second.err().unwrap().to_string();
+    assert!(
+        message.contains("another process writes to this folder"),
+        "{message}"
+    );
+    drop(first);
+    assert!(ResultFolder::open(temporary.path(), &sweep).is_ok());
+}
+
+#[test]
+fn a_damaged_file_is_named() {
+    let temporary = tempfile::tempdir().unwrap();
+    let sweep = sweep(SMALL).unwrap();
+    on(2, temporary.path(), &sweep);
+    let victim = temporary.path().join(sweep.file_of_part(1));
+    for damage in [&b""[..], b"PAR1", b"hello, world"] {
+        fs::write(&victim, damage).unwrap();
+        let folder = ResultFolder::open(temporary.path(), &sweep).unwrap();
+        let message = Answer::read(&sweep, &folder).unwrap_err().to_string();
+        assert!(message.contains("damaged"), "{message}");
+        assert!(message.contains(&victim.display().to_string()), "{message}");
+    }
+}
