@@ -2,7 +2,7 @@
 
 use crate::{
     analyze, bench, cards, compare, demo, export, fit, get, help, manual, plan, record, recover,
-    reproduce, serve,
+    reproduce, serve, sweep,
 };
 use clap::{CommandFactory, Parser, Subcommand};
 
@@ -54,6 +54,8 @@ pub enum Command {
     Fit(fit::Args),
     /// Find the buffer size that a data logger needs, and the risk of losing samples
     Plan(plan::Args),
+    /// Simulate thousands of recordings, and find the probability of losing samples
+    Sweep(sweep::Args),
     /// Repair interrupted recordings
     Recover(recover::Recover),
     /// Convert a binary recording to CSV or ULog

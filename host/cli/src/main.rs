@@ -7,6 +7,7 @@
 //!       ├──> record: target + samples ──> files on the target, every sample verified ──> table, JSON
 //!       ├──> fit: trace ──> a card's profile
 //!       ├──> plan: trace or card + data rate ──> buffer size, risk
+//!       ├──> sweep: specification ──> thousands of recordings ──> probability of loss
 //!       ├──> cards: a card or board ──> a drawing, and figures derived from its values
 //!       ├──> recover, export: recordings ──> repaired, as CSV or ULog
 //!       ├──> serve: a directory or card ──> HTTP
@@ -44,6 +45,7 @@ mod recover;
 mod reproduce;
 mod serve;
 mod shared;
+mod sweep;
 mod target;
 mod values;
 mod watch;
@@ -66,6 +68,7 @@ fn main() -> ExitCode {
         Some(Command::Reproduce(args)) => reproduce::run(&args),
         Some(Command::Fit(args)) => fit::run(&args),
         Some(Command::Plan(args)) => plan::run(&args),
+        Some(Command::Sweep(args)) => sweep::run(&args),
         Some(Command::Recover(args)) => recover::run(&args),
         Some(Command::Export(args)) => export::run(&args),
         Some(Command::Serve(args)) => serve::run(&args),

@@ -157,6 +157,28 @@ fn recover(outputs: &mut Outputs, own: &Path) {
     outputs.add(own, &["recover", "foreign"], 0);
 }
 
+/// Sweeps in which a mode, and `plan`, disagree, and one with losses.
+fn sweep(outputs: &mut Outputs, own: &Path) {
+    let spec = |cards: &str, buffers: &str, run_s: u32, seeds: u32| {
+        format!(
+            "mode = \"card\"\ncards = {cards}\nrates_hz = [860]\nsample_bytes = 100\nbuffers_bytes = {buffers}\n\
+             run_s = {run_s}\nseeds = {seeds}\n"
+        )
+    };
+    let short = spec(
+        r#"["class10-16g", "kingston-8g"]"#,
+        "[2048, 10240]",
+        60,
+        100,
+    );
+    fs::write(own.join("short.toml"), short).unwrap();
+    let compared = ["sweep", "short.toml", "--check", "8", "--plan"];
+    outputs.add(own, &compared, 0);
+    let long = spec(r#"["class10-16g"]"#, "[2048]", 7200, 2);
+    fs::write(own.join("long.toml"), long).unwrap();
+    outputs.add(own, &["sweep", "long.toml"], 0);
+}
+
 #[test]
 fn the_json_of_every_command_follows_its_schema() {
     let own = directory();
@@ -173,6 +195,7 @@ fn the_json_of_every_command_follows_its_schema() {
     record(&mut outputs, own);
     plan_and_compare(&mut outputs, own);
     recover(&mut outputs, own);
+    sweep(&mut outputs, own);
     outputs.add(own, &["reproduce", "arduino-bytes"], 0);
 
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
