@@ -1,9 +1,9 @@
 //! Test of the card driver: a stream with a read in the middle, a single block, and reading all of it back.
 
-use crate::qemu::{QemuBus, STALL_BLOCKS, STALL_MS, STOP_MS};
 use crate::ssi::{self, BUS_HZ_MAX, Select, Ssi};
 use crate::time::{Delay, block_on, idle_us, now_us, poll_times};
 use cardiograph_card::{Block, Card, SetClock};
+use cardiograph_qemu_card::{Behaviour, QemuBus, STOP_MS};
 use core::mem::{size_of, size_of_val};
 use cortex_m_semihosting::hprintln;
 
@@ -11,6 +11,16 @@ use cortex_m_semihosting::hprintln;
 const START: u32 = 80 << 10;
 /// Blocks of the stream; the test writes one more as a single block.
 const BLOCKS: u32 = 512;
+/// Blocks between stalls.
+const STALL_BLOCKS: u32 = 128;
+/// Duration of a stall, in ms.
+const STALL_MS: u32 = 100;
+static BEHAVIOUR: Behaviour = Behaviour {
+    now_us,
+    stall_blocks: STALL_BLOCKS,
+    stall_ms: STALL_MS,
+    is_write_protected: false,
+};
 /// Blocks per read.
 const READ_BLOCKS: usize = 8;
 const _: () = assert!(BLOCKS.is_multiple_of(READ_BLOCKS as u32));
@@ -27,7 +37,13 @@ impl SetClock<QemuBus<Ssi>> for Clock {
 /// Returns the driver for the card on this board.
 pub fn driver() -> TestCard {
     let (bus, select) = ssi::take();
-    Card::new(QemuBus::new(bus), select, Delay, Clock, BUS_HZ_MAX)
+    Card::new(
+        QemuBus::new(bus, &BEHAVIOUR),
+        select,
+        Delay,
+        Clock,
+        BUS_HZ_MAX,
+    )
 }
 
 /// Writes and reads; panics on any error or difference.

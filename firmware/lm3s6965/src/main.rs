@@ -8,7 +8,6 @@
 mod card;
 mod instructions;
 mod producer;
-mod qemu;
 mod recording;
 mod registers;
 mod ssi;

@@ -7,11 +7,12 @@
 //! - responds to CMD58 with R1 = 0x01 although the card is initialised: the wrapper clears the bit;
 //! - reports an illegal command again in the next R1, as on the SD bus: the wrapper clears the bit;
 //! - sends the count of ACMD22 with the lowest byte first: the wrapper reverses it and replaces the CRC;
-//! - is never busy: the wrapper keeps the card busy, in virtual time, so that interrupts continue.
+//! - is never busy: the wrapper keeps the card busy, in virtual time, so that interrupts continue;
+//! - is never write-protected: on request, the wrapper sets the bit in the CSD, and replaces the CRC.
 //!
-//! The last point serves the test. A real card needs no wrapper.
+//! The last two points serve tests. A real card needs no wrapper.
+#![no_std]
 
-use crate::time::now_us;
 use core::convert::Infallible;
 use embedded_hal_async::spi::{self, SpiBus};
 
@@ -29,12 +30,27 @@ const DATA_RESPONSE_MASK: u8 = 0x1F;
 /// Data response: block accepted.
 const ACCEPTED: u8 = 5;
 
-/// Blocks between stalls.
-pub const STALL_BLOCKS: u32 = 128;
-/// Duration of a stall, in ms.
-pub const STALL_MS: u32 = 100;
+/// Length of the CSD, in bytes.
+const CSD_BYTES: usize = 16;
+/// Byte and bit of temporary write protection in the CSD.
+const CSD_PROTECTION_BYTE: usize = 14;
+const CSD_PROTECTION: u8 = 1 << 4;
+
 /// Busy time after each stop token, in ms.
 pub const STOP_MS: u32 = 4;
+
+/// Behaviour that QEMU's card does not have.
+#[derive(Clone, Copy, Debug)]
+pub struct Behaviour {
+    /// Returns the time in us.
+    pub now_us: fn() -> u64,
+    /// Blocks between stalls; 0 for none.
+    pub stall_blocks: u32,
+    /// Duration of a stall, in ms.
+    pub stall_ms: u32,
+    /// True if the card is write-protected.
+    pub is_write_protected: bool,
+}
 
 /// Correction of the next bytes from the card.
 enum Next {
@@ -45,13 +61,16 @@ enum Next {
     R1(u8),
     /// Count of ACMD22.
     Count,
-    /// CRC of the count.
-    CountCrc([u8; 2]),
+    /// Contents of the CSD.
+    Csd,
+    /// CRC of one of these.
+    Crc([u8; 2]),
 }
 
 /// A bus with QEMU's card.
 pub struct QemuBus<Bus> {
     bus: Bus,
+    behaviour: &'static Behaviour,
     next: Next,
     was_illegal: bool,
     blocks: u32,
@@ -59,9 +78,11 @@ pub struct QemuBus<Bus> {
 }
 
 impl<Bus> QemuBus<Bus> {
-    pub fn new(bus: Bus) -> Self {
+    /// Wraps a bus.
+    pub fn new(bus: Bus, behaviour: &'static Behaviour) -> Self {
         QemuBus {
             bus,
+            behaviour,
             next: Next::Nothing,
             was_illegal: false,
             blocks: 0,
@@ -77,8 +98,10 @@ impl<Bus> QemuBus<Bus> {
     fn data_response(&mut self, response: u8) {
         if response & DATA_RESPONSE_MASK == ACCEPTED {
             self.blocks += 1;
-            if self.blocks.is_multiple_of(STALL_BLOCKS) {
-                self.busy_until_us = now_us() + 1000 * u64::from(STALL_MS);
+            // A multiple of zero is only zero.
+            if self.blocks.is_multiple_of(self.behaviour.stall_blocks) {
+                self.busy_until_us =
+                    (self.behaviour.now_us)() + 1000 * u64::from(self.behaviour.stall_ms);
             }
         }
     }
@@ -100,17 +123,21 @@ impl<Bus> QemuBus<Bus> {
             (Next::R1(index), [r1]) if *r1 & 0x80 == 0 => {
                 let index = *index;
                 *r1 = self.corrected_r1(index, *r1);
-                if index == 22 {
-                    Next::Count
-                } else {
-                    Next::Nothing
+                match index {
+                    9 if self.behaviour.is_write_protected => Next::Csd,
+                    22 => Next::Count,
+                    _ => Next::Nothing,
                 }
             }
             (Next::Count, count @ [_, _, _, _]) => {
                 count.reverse();
-                Next::CountCrc(crc16(count).to_be_bytes())
+                Next::Crc(crc16(count).to_be_bytes())
             }
-            (Next::CountCrc(crc), bytes @ [_, _]) => {
+            (Next::Csd, csd) if csd.len() == CSD_BYTES => {
+                csd[CSD_PROTECTION_BYTE] |= CSD_PROTECTION;
+                Next::Crc(crc16(csd).to_be_bytes())
+            }
+            (Next::Crc(crc), bytes @ [_, _]) => {
                 bytes.copy_from_slice(crc);
                 Next::Nothing
             }
@@ -150,7 +177,7 @@ impl<Bus: SpiBus<Error = Infallible>> SpiBus for QemuBus<Bus> {
         }
         self.bus.write(bytes).await?;
         if let [STOP_TOKEN, _] = bytes {
-            self.busy_until_us = now_us() + 1000 * u64::from(STOP_MS);
+            self.busy_until_us = (self.behaviour.now_us)() + 1000 * u64::from(STOP_MS);
         }
         Ok(())
     }
@@ -165,7 +192,7 @@ impl<Bus: SpiBus<Error = Infallible>> SpiBus for QemuBus<Bus> {
             self.next = Next::Nothing;
             return Ok(());
         }
-        if now_us() < self.busy_until_us {
+        if (self.behaviour.now_us)() < self.busy_until_us {
             bytes.fill(BUSY);
             return Ok(());
         }
