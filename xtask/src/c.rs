@@ -1,8 +1,8 @@
-//! Builds the library for C, links it into a program in C and a sketch in C++ for this computer, and checks what they
-//! recorded.
+//! Builds the library for C, links it into a program in C and a sketch in C++ for this computer and into an image for a
+//! board in QEMU, and checks what they recorded.
 
-use crate::firmware::FSCK;
-use crate::packages;
+use crate::firmware::{self, FSCK};
+use crate::packages::{self, DEVICE_TARGET};
 use crate::run::{capture, cargo, check, output_of, root, target};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,7 +14,8 @@ const SAMPLES: usize = 20_000;
 const RUN_S_MAX: &str = "60";
 
 /// Targets for which the library is built, besides this computer.
-const TARGETS: [&str; 3] = [
+const TARGETS: [&str; 4] = [
+    DEVICE_TARGET,
     "thumbv6m-none-eabi",
     "thumbv7em-none-eabihf",
     "riscv32imc-unknown-none-elf",
@@ -40,10 +41,15 @@ pub fn all() -> Result<usize, String> {
     check(&mut cargo(&card))?;
     for (compiler, standard, source) in PROGRAMS {
         let program = compile(&folder, compiler, standard, source)?;
-        record(&folder, &program)?;
-        println!("ok: {source} recorded {SAMPLES} samples, each once and in order");
+        let image = empty_card(&folder)?;
+        let mut run = Command::new("timeout");
+        run.arg(RUN_S_MAX).arg(program).arg(&image);
+        record(source, &image, run.arg("team-8g-class10"))?;
     }
-    Ok(PROGRAMS.len() + TARGETS.len())
+    let program = compile_board(&folder)?;
+    let image = empty_card(&folder)?;
+    record("board.c", &image, &mut firmware::qemu(&image, &program))?;
+    Ok(PROGRAMS.len() + 1 + TARGETS.len())
 }
 
 fn library(folder: &Path, command: &str, end: &[&str]) -> Result<(), String> {
@@ -52,28 +58,46 @@ fn library(folder: &Path, command: &str, end: &[&str]) -> Result<(), String> {
     check(cargo.arg(folder).args(end))
 }
 
-/// Runs a program with an empty card, and checks what it recorded.
-fn record(folder: &Path, program: &Path) -> Result<(), String> {
+/// Creates an empty card; returns the path of its image.
+fn empty_card(folder: &Path) -> Result<PathBuf, String> {
     let image = folder.join("card.img");
     let _ = std::fs::remove_file(&image);
     check(Command::new("truncate").args(["-s", "64M"]).arg(&image))?;
     let mut format = Command::new("/usr/sbin/mkfs.fat");
     check(format.args(["-F", "16"]).arg(&image))?;
-    let mut run = Command::new("timeout");
-    run.arg(RUN_S_MAX).arg(program).arg(&image);
-    if !capture(run.arg("team-8g-class10"))?.0 {
+    Ok(image)
+}
+
+/// Runs a program, and checks what it recorded.
+fn record(source: &str, image: &Path, run: &mut Command) -> Result<(), String> {
+    if !capture(run)?.0 {
         return Err(String::from("the program failed; see the output above"));
     }
-    check(Command::new(FSCK).arg("-n").arg(&image))?;
-    let lines = lines_of(&image)?;
+    check(Command::new(FSCK).arg("-n").arg(image))?;
+    let lines = lines_of(image)?;
     let expected = (0..SAMPLES as u32).map(|i| format!("{i},{}", i.wrapping_mul(2_654_435_769)));
-    match lines.iter().cloned().eq(expected) {
-        true => Ok(()),
-        false => Err(format!(
+    if !lines.iter().cloned().eq(expected) {
+        return Err(format!(
             "{} lines on the card differ from the samples",
             lines.len()
-        )),
+        ));
     }
+    println!("ok: {source} recorded {SAMPLES} samples, each once and in order");
+    Ok(())
+}
+
+/// Compiles the image for a board; returns its path.
+fn compile_board(folder: &Path) -> Result<PathBuf, String> {
+    let program = folder.join("board.elf");
+    let mut compile = Command::new("arm-none-eabi-gcc");
+    compile.args(["-mcpu=cortex-m3", "-mthumb", "-std=gnu99", "-ffreestanding"]);
+    compile.args(["-nostdlib", "-Wall", "-Wextra", "-Werror", "-Os"]);
+    compile.args(["-Ibindings/c/include", "-Tbindings/c/tests/board/board.ld"]);
+    compile.args(["-Wl,-z,noexecstack", "bindings/c/tests/board/board.c"]);
+    compile.arg(folder.join(DEVICE_TARGET).join("release/libcardiograph.a"));
+    compile.arg("-lgcc").arg("-o").arg(&program);
+    check(compile.current_dir(root()))?;
+    Ok(program)
 }
 
 /// Compiles a program and links it with the library and the simulated card; returns its path.

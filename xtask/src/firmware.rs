@@ -7,7 +7,7 @@ use crate::packages::{self, DEVICE_TARGET};
 use crate::run::{capture, cargo, check, target};
 use image::{BLOCK_BYTES, Image};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 const MANIFEST: &str = "firmware/lm3s6965/Cargo.toml";
 const PROGRAM: &str = "cardiograph-lm3s6965";
@@ -30,7 +30,8 @@ pub fn all() -> Result<usize, String> {
     check(&mut cargo_firmware("clippy", &["--", "-Dwarnings"]))?;
     check(&mut cargo_firmware("build", &[]))?;
     let card = Image::create(&folder())?;
-    let (succeeded, text) = capture(&mut qemu(card.path()))?;
+    let program = folder().join(DEVICE_TARGET).join("release").join(PROGRAM);
+    let (succeeded, text) = capture(&mut qemu(card.path(), &program))?;
     let passed = text.lines().filter(|line| line.starts_with("ok: ")).count();
     if !succeeded || passed == 0 {
         return Err(String::from("a firmware test failed; see the output above"));
@@ -65,15 +66,15 @@ fn cargo_firmware(command: &str, end: &[&str]) -> Command {
 
 /// Returns the command that runs QEMU. Every instruction takes 64 ns of virtual time, so every run is the
 /// same on any host, and no host time passes while the firmware sleeps.
-fn qemu(card: &Path) -> Command {
+pub fn qemu(card: &Path, program: &Path) -> Command {
     let mut command = Command::new("timeout");
     command.args([QEMU_S_MAX, "qemu-system-arm", "-M", "lm3s6965evb"]);
-    command.args(["-display", "none", "-monitor", "none", "-serial", "none"]);
+    command.args(["-display", "none", "-monitor", "none", "-serial", "stdio"]);
     command.args(["-semihosting-config", "enable=on,target=native"]);
     command.args(["-icount", "shift=6,sleep=off"]);
     let drive = format!("if=sd,format=raw,file={}", card.display());
     command.args(["-drive", &drive, "-kernel"]);
-    command.arg(folder().join(DEVICE_TARGET).join("release").join(PROGRAM));
+    command.arg(program).stdin(Stdio::null());
     command
 }
 

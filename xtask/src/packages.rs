@@ -96,6 +96,26 @@ pub const FOR_FIRMWARE: &[Package] = &[
     },
 ];
 
+/// Packages for the board with a network.
+pub const FOR_QEMU: &[Package] = &[
+    Package {
+        program: "qemu-system-riscv32",
+        name: "qemu-system-misc",
+    },
+    Package {
+        program: "curl",
+        name: "curl",
+    },
+    Package {
+        program: "mkfs.fat",
+        name: "dosfstools",
+    },
+    Package {
+        program: "mcopy",
+        name: "mtools",
+    },
+];
+
 /// Packages for the emulated Raspberry Pi Pico.
 pub const FOR_RP2040: &[Package] = &[
     Package {
@@ -145,6 +165,14 @@ pub const FOR_C: &[Package] = &[
     Package {
         program: "g++",
         name: "g++",
+    },
+    Package {
+        program: "arm-none-eabi-gcc",
+        name: "gcc-arm-none-eabi",
+    },
+    Package {
+        program: "qemu-system-arm",
+        name: "qemu-system-arm",
     },
     Package {
         program: "mkfs.fat",
