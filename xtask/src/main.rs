@@ -14,10 +14,14 @@
 //!
 //! `cargo xtask rp2040`: the recorder on an emulated Raspberry Pi Pico only.
 //!
+//! `cargo xtask qemu`: starts the board with a network in QEMU, and prints its address.
+//!
+//! `cargo xtask network`: tests this board.
+//!
 //! `cargo xtask boards`: builds the firmware for the chips that no emulator runs here, and prints its size.
 //!
-//! `cargo xtask boards --long`: hours on the emulated Raspberry Pi Pico, near the bound and with many power cuts; writes
-//! a dated run to `benchmarks/runs`.
+//! `cargo xtask boards --long`: hours on the emulated boards, near the bound and with many power cuts; writes dated runs
+//! to `benchmarks/runs`.
 //!
 //! `cargo xtask page`: only the page of the server, in headless Chromium.
 //!
@@ -41,10 +45,12 @@ mod crates;
 mod english;
 mod firmware;
 mod fuzz;
+mod judge;
 mod mutants;
 mod packages;
 mod page;
 mod power_cut;
+mod qemu;
 mod readme;
 mod rp2040;
 mod run;
@@ -53,7 +59,7 @@ mod test;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask test | english | readme | firmware | crates | arduino | c | page | pictures | rp2040 | boards [--long] | size | power-cut | bench [overhead|analyze|card|page|pan|recorder|serve] | mutants [SHARDS] | fuzz SECONDS";
+const USAGE: &str = "usage: cargo xtask test | english | readme | firmware | crates | arduino | c | page | pictures | rp2040 | qemu | network | boards [--long] | size | power-cut | bench [overhead|analyze|card|page|pan|recorder|serve] | mutants [SHARDS] | fuzz SECONDS";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -71,7 +77,9 @@ fn main() -> ExitCode {
         ["page"] => page::all().map(drop),
         ["pictures"] => page::pictures(),
         ["rp2040"] => rp2040::all().map(drop),
-        ["boards", "--long"] => rp2040::long(),
+        ["qemu"] => qemu::start(),
+        ["network"] => qemu::all().map(drop),
+        ["boards", "--long"] => qemu::long().and_then(|()| rp2040::long()),
         ["boards"] => boards::all().map(drop),
         ["size"] => size::all().map(drop),
         ["bench"] => bench::all(),

@@ -1,15 +1,14 @@
 //! Runs the firmware of `firmware/rp2040` on an emulated Raspberry Pi Pico with a simulated card, and judges the
 //! recordings with other programs.
 
-mod judge;
 mod long;
 
 pub use long::long;
 
 use crate::firmware::image::{BLOCK_BYTES, CARD_BLOCKS, Image};
+use crate::judge::{self, Recording};
 use crate::packages;
 use crate::run::{capture, cargo, check, root, target};
-use judge::Recording;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};

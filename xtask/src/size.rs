@@ -14,8 +14,8 @@ struct Limits {
     ram_bytes_max: u64,
 }
 
-/// RAM is static memory; the stack comes on top.
-const FIRMWARE: [Limits; 2] = [
+/// RAM is static memory; the stack comes on top, unless the linker sets it aside.
+const FIRMWARE: [Limits; 3] = [
     Limits {
         name: "lm3s6965: tests of driver and recorder",
         program: &["firmware", DEVICE_TARGET, "release", "cardiograph-lm3s6965"],
@@ -33,7 +33,36 @@ const FIRMWARE: [Limits; 2] = [
         flash_bytes_max: 240 << 10,
         ram_bytes_max: 144 << 10,
     },
+    Limits {
+        name: "sifive_u: recorder, server and network",
+        program: &[
+            "qemu",
+            "riscv32imac-unknown-none-elf",
+            "release",
+            "cardiograph-sifive-u",
+        ],
+        flash_bytes_max: 512 << 10,
+        // With the stack, for which the linker sets aside the rest.
+        ram_bytes_max: 64 << 10,
+    },
 ];
+
+/// Static variables of `sifive_u`, as parts of their names, and their use.
+const MEMORY: [(&str, &str); 9] = [
+    ("take::RING", "ring buffer"),
+    ("take::BLOCKS", "read buffer"),
+    ("take::DESK", "requests to the recorder, and its gaps"),
+    ("recorder::RECORDER", "recorder, file system and driver"),
+    ("log::POOL", "task of the recorder"),
+    ("take::MEMORY", "connections: sockets and buffers"),
+    ("serve::POOL", "tasks of the server"),
+    ("ethernet::DMA", "frames of the Ethernet MAC"),
+    ("sampling::NEWEST", "newest samples, for live clients"),
+];
+/// RAM of `sifive_u`, for static variables and stack.
+const MEMORY_BYTES: u64 = 64 << 10;
+/// Stack that has to stay free: a reserve for what the tests did not reach.
+const STACK_RESERVE_BYTES: u64 = 512;
 
 /// Prints the sizes of the firmware that the other checks have built; returns their number.
 pub fn all() -> Result<usize, String> {
@@ -58,8 +87,51 @@ pub fn all() -> Result<usize, String> {
             }
         }
     }
+    network_memory()?;
     println!("ok: the firmware fits into flash and RAM");
     Ok(1)
+}
+
+/// Prints the uses of the RAM of `sifive_u`, and checks that the highest level of the stack during the tests fits.
+fn network_memory() -> Result<(), String> {
+    let folder = target().join("qemu");
+    let program = FIRMWARE[2].program.iter().skip(1);
+    let program = program.fold(folder.clone(), |path, part| path.join(part));
+    let symbols = output_of(Command::new("nm").args(["-S", "-C"]).arg(program))?;
+    let memory = folder.join("memory.txt");
+    let memory = std::fs::read_to_string(&memory)
+        .map_err(|error| format!("{}: {error}; run cargo xtask network", memory.display()))?;
+    let number_before = |unit: &str| {
+        let before = memory.split(unit).next()?;
+        before.rsplit([' ', '\n']).next()?.parse::<u64>().ok()
+    };
+    let numbers = (number_before(" B static"), number_before(" B maximum"));
+    let (Some(static_bytes), Some(stack_bytes)) = numbers else {
+        return Err(format!("the board printed {memory}"));
+    };
+    let mut named_bytes = 0;
+    for (name, usage) in MEMORY {
+        let bytes = size_of_symbol(&symbols, name).ok_or_else(|| format!("no symbol {name}"))?;
+        println!("  {usage}: {bytes} B");
+        named_bytes += bytes;
+    }
+    println!(
+        "  network stack and the rest: {} B",
+        static_bytes - named_bytes
+    );
+    println!("  highest level of the stack: {stack_bytes} B");
+    match static_bytes + stack_bytes + STACK_RESERVE_BYTES <= MEMORY_BYTES {
+        true => Ok(()),
+        false => Err(format!(
+            "static memory and stack take {static_bytes} B and {stack_bytes} B, too close to {MEMORY_BYTES} B"
+        )),
+    }
+}
+
+/// Returns the size of a static variable from the output of `nm -S -C`.
+fn size_of_symbol(symbols: &str, name: &str) -> Option<u64> {
+    let line = symbols.lines().find(|line| line.ends_with(name))?;
+    u64::from_str_radix(line.split(' ').nth(1)?, 16).ok()
 }
 
 /// Returns flash and RAM from the output of `size`: text and data, data and bss.

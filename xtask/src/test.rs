@@ -3,8 +3,8 @@
 use crate::packages::DEVICE_TARGET;
 use crate::run::{capture, cargo, check};
 use crate::{
-    arduino, boards, c, crates, english, firmware, fuzz, packages, page, power_cut, readme, rp2040,
-    size,
+    arduino, boards, c, crates, english, firmware, fuzz, packages, page, power_cut, qemu, readme,
+    rp2040, size,
 };
 
 /// Crates that run on devices.
@@ -62,6 +62,7 @@ pub fn everything() -> Result<(), String> {
         count.passed += arduino::all()?;
         count.passed += c::all()?;
         count.passed += rp2040::all()?;
+        count.passed += qemu::all()?;
         count.passed += boards::one()?;
         count.passed += page::all()?;
         count.passed += size::all()?;

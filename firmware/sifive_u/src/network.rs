@@ -1,0 +1,107 @@
+//! The network, and the tasks that serve the card's files.
+
+use crate::CONTROL;
+use crate::ethernet::Mac;
+use crate::memory::{CONNECTIONS, Connection};
+use crate::sampling::{FORMAT, NEWEST};
+use cardiograph_recorder::ReadDesk;
+use cardiograph_server::{CardRecorder, CardStorage, Config, LiveStream, Server, Timer};
+use embassy_executor::Spawner;
+use embassy_net::tcp::TcpSocket;
+use embassy_net::{
+    Config as NetConfig, Ipv4Address, Ipv4Cidr, Runner, Stack, StackResources, StaticConfigV4,
+};
+use embassy_time::{Duration, Instant};
+use static_cell::StaticCell;
+
+/// Address in QEMU's network.
+pub const ADDRESS: Ipv4Address = Ipv4Address::new(10, 0, 2, 15);
+const GATEWAY: Ipv4Address = Ipv4Address::new(10, 0, 2, 2);
+const PORT: u16 = 80;
+
+/// Starts network and server.
+pub fn start(
+    spawner: Spawner,
+    mac: Mac,
+    desk: &'static ReadDesk<'static>,
+    resources: &'static mut StackResources<CONNECTIONS>,
+    connections: &'static mut [Connection; CONNECTIONS],
+) {
+    let config = NetConfig::ipv4_static(StaticConfigV4 {
+        address: Ipv4Cidr::new(ADDRESS, 24),
+        gateway: Some(GATEWAY),
+        dns_servers: Default::default(),
+    });
+    let (stack, runner) = embassy_net::new(mac, config, resources, seed());
+    let server = server(desk);
+    spawner.spawn(run(runner).expect("spawned once"));
+    for memory in connections {
+        spawner.spawn(serve(stack, server, memory).expect("one for each connection"));
+    }
+}
+
+/// Returns a number for ports and keys. It is not secret: the board has no source of noise.
+fn seed() -> u64 {
+    Instant::now().as_micros()
+}
+
+#[embassy_executor::task]
+async fn run(mut runner: Runner<'static, Mac>) {
+    runner.run().await
+}
+
+type BoardServer =
+    Server<'static, CardStorage<'static, 'static>, CardRecorder<'static, 'static>, Clock>;
+
+/// Creates the server. QEMU's network is that of one computer, which may use it without a password.
+fn server(desk: &'static ReadDesk<'static>) -> &'static BoardServer {
+    static STORAGE: StaticCell<CardStorage<'static, 'static>> = StaticCell::new();
+    static RECORDER: StaticCell<CardRecorder<'static, 'static>> = StaticCell::new();
+    static LIVE: StaticCell<[LiveStream<'static>; 1]> = StaticCell::new();
+    static SERVER: StaticCell<BoardServer> = StaticCell::new();
+    let config = Config {
+        names: &[],
+        is_read_only: false,
+        basic_auth: None,
+        secret: seed(),
+        event_streams_max: 1,
+    };
+    let storage = STORAGE.init(CardStorage::new(desk));
+    let live = LIVE.init([LiveStream {
+        format: FORMAT,
+        newest: NEWEST.handle(),
+    }]);
+    let recorder = RECORDER.init(CardRecorder::new(desk, &CONTROL, live, &()));
+    SERVER.init(Server::new(storage, recorder, &Clock, config))
+}
+
+/// Serves connections one after another.
+#[embassy_executor::task(pool_size = CONNECTIONS)]
+async fn serve(
+    stack: Stack<'static>,
+    server: &'static BoardServer,
+    memory: &'static mut Connection,
+) {
+    loop {
+        let mut socket = TcpSocket::new(stack, &mut memory.receive, &mut memory.send);
+        if socket.accept(PORT).await.is_ok() {
+            server.serve(&mut socket, &mut memory.buffers).await;
+            socket.close();
+            let _ = socket.flush().await;
+        }
+        socket.abort();
+    }
+}
+
+/// The clock of the server.
+pub struct Clock;
+
+impl Timer for Clock {
+    fn now_ms(&self) -> u64 {
+        Instant::now().as_millis()
+    }
+
+    async fn sleep_ms(&self, ms: u32) {
+        embassy_time::Timer::after(Duration::from_millis(u64::from(ms))).await;
+    }
+}
