@@ -37,6 +37,7 @@ pub fn all() -> Result<usize, String> {
 /// Runs the same tests for longer and saves a dated report.
 pub fn long() -> Result<(), String> {
     let folder = prepare()?;
+    faults::all(&folder)?;
     let mut text = String::from(stalls::TABLE);
     for case in &stalls::CASES {
         text.push_str(&stalls::record(&folder, case, stalls::SECONDS_LONG)?);

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// Time limit for anything that the board does, in s. A loaded computer runs it many times slower than in reality.
 const WAIT_S_MAX: u64 = 300;
 /// Attempts of a request.
-const ATTEMPTS_MAX: u32 = 20;
+const ATTEMPTS_MAX: u32 = 100;
 /// Bytes that a download requests: as many as a slow computer can download again and again.
 const DOWNLOAD_RANGE: &str = "0-299999";
 /// Addresses of the settings: see `firmware/sifive_u/src/registers.rs`.
@@ -259,6 +259,19 @@ impl Board {
             }
             thread::sleep(Duration::from_millis(200));
         }
+    }
+
+    /// Waits until the oldest sample that is not durable has this age.
+    pub fn wait_for_unsaved(&self, folder: &Path, ms: u64) -> Result<(), String> {
+        let end = Instant::now() + Duration::from_secs(WAIT_S_MAX);
+        while Instant::now() < end {
+            let status = self.status(folder)?;
+            if status["recorder"]["unsaved_ms"].as_u64() >= Some(ms) {
+                return Ok(());
+            }
+            thread::sleep(Duration::from_millis(200));
+        }
+        Err(format!("no sample has been unsaved for {ms} ms"))
     }
 
     /// Ends the recording; returns what the board printed about it.

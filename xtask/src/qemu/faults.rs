@@ -22,10 +22,10 @@ const TOO_LITTLE_BYTES: u64 = 16 << 10;
 /// Space for a few seconds.
 const LITTLE_BYTES: u64 = 512 << 10;
 
-/// Time during which a card is pulled. The ring buffer holds less.
-const WITHOUT_CARD: Duration = Duration::from_secs(3);
-/// Time to record without a network: the start, and several seconds of samples.
-const WITHOUT_NETWORK: Duration = Duration::from_secs(10);
+/// Time during which a card is pulled, by the clock of the board. The ring buffer holds less.
+const WITHOUT_CARD_MS: u64 = 3000;
+/// Time to record without a network, by the clock of the computer: several seconds of samples.
+const WITHOUT_NETWORK: Duration = Duration::from_secs(15);
 
 /// Runs all tests; returns their number.
 pub fn all(folder: &Path) -> Result<usize, String> {
@@ -75,7 +75,7 @@ fn pulled_card(folder: &Path) -> Result<(), String> {
     board.order("eject -f sd0")?;
     board.wait_for("the card does not respond")?;
     expect_no_storage(folder, &board)?;
-    thread::sleep(WITHOUT_CARD);
+    board.wait_for_unsaved(folder, WITHOUT_CARD_MS)?;
     board.order(&format!("change sd0 {} raw", image.path().display()))?;
     board.wait_for("the card is back")?;
     let second = board.wait_for("recording to ")?;

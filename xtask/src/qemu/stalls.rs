@@ -10,7 +10,7 @@ use std::path::Path;
 /// Blocks between stalls: 1.5 s of samples.
 const BLOCKS: u32 = 270;
 /// Length of a recording in the long run, in s of the board.
-pub const SECONDS_LONG: u32 = 300;
+pub const SECONDS_LONG: u32 = 120;
 
 /// Time after which a client gives up, in s.
 const DOWNLOAD_S_MAX: u64 = 20;
