@@ -53,23 +53,33 @@ pub fn long() -> Result<(), String> {
 
 /// Starts the board with an empty card; ends with it.
 pub fn start() -> Result<(), String> {
-    let folder = prepare()?;
-    let image = Image::create(&folder)?;
+    let folder = build()?;
+    // Tests replace the card in the other folder.
+    let own = folder.join("started");
+    fs::create_dir_all(&own).map_err(|error| format!("{}: {error}", own.display()))?;
+    let image = Image::create(&own)?;
+    println!("card: {}", image.path().display());
     let mut board = Board::start(&folder, image.path(), Setup::PLAIN)?;
     println!("http://127.0.0.1:{}", board.port());
     board.print_until_end()
 }
 
-/// Installs and builds what every run needs; returns the folder for its files.
+/// Installs and builds what every test needs; returns the folder for its files.
 fn prepare() -> Result<PathBuf, String> {
+    let folder = build()?;
+    let tool = ["build", "--quiet", "--release", "--package", "cardiograph"];
+    check(&mut cargo(&tool))?;
+    Ok(folder)
+}
+
+/// Builds the firmware; returns the folder of its target.
+fn build() -> Result<PathBuf, String> {
     packages::install(packages::FOR_QEMU)?;
     packages::add_target(TARGET)?;
     let folder = target().join("qemu");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     check(&mut cargo(&["fmt", "--manifest-path", MANIFEST, "--check"]))?;
     check(&mut cargo_firmware("build"))?;
-    let tool = ["build", "--quiet", "--release", "--package", "cardiograph"];
-    check(&mut cargo(&tool))?;
     Ok(folder)
 }
 
