@@ -29,6 +29,15 @@ pub const FOR_TESTS: &[Package] = &[
         program: "mkfs.exfat",
         name: "exfatprogs",
     },
+    // Formats and inspects the disks of the tests.
+    Package {
+        program: "mkfs.ext4",
+        name: "e2fsprogs",
+    },
+    Package {
+        program: "losetup",
+        name: "mount",
+    },
     Package {
         program: "chromium",
         name: "chromium",

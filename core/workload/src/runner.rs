@@ -400,6 +400,28 @@ impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
         }
     }
 
+    /// Waits until the next operation is due, if the observer paces the run.
+    #[inline]
+    fn wait_until_due(&mut self) -> Step<S::Error> {
+        match self.observer.is_paced() {
+            true => self.wait(),
+            false => Ok(()),
+        }
+    }
+
+    fn wait(&mut self) -> Step<S::Error> {
+        let mut now_ns = self.clock.now_ns();
+        let Some(due_ns) = self.observer.due_ns(now_ns) else {
+            return Ok(());
+        };
+        while now_ns < due_ns {
+            self.clock.pause_ns((due_ns - now_ns).min(PAUSE_SLICE_NS));
+            self.poll(Activity::Measuring)?;
+            now_ns = self.clock.now_ns();
+        }
+        Ok(())
+    }
+
     /// Pauses in slices, so that the observer can end a long pause.
     fn pause_us(&mut self, us: u32) -> Step<S::Error> {
         let mut left_ns = u64::from(us) * 1000;

@@ -88,6 +88,20 @@ pub trait Observer {
     /// Receives an operation. `Break` stops the run, which then removes its files.
     fn observe(&mut self, operation: &Operation) -> ControlFlow<()>;
 
+    /// Returns the time at which the next operation is due on the run's clock, or `None` to issue it at once. `now_ns`
+    /// is the present time. Operations that time whole files are never delayed.
+    #[inline]
+    fn due_ns(&mut self, now_ns: u64) -> Option<u64> {
+        let _ = now_ns;
+        None
+    }
+
+    /// Returns true if [`Observer::due_ns`] may return a time.
+    #[inline]
+    fn is_paced(&self) -> bool {
+        false
+    }
+
     /// Is called during pauses, and after every few operations if operations are not timed individually. `now_ns` is the
     /// time of the run's clock. `Break` stops the run.
     fn poll(&mut self, activity: Activity, now_ns: u64) -> ControlFlow<()>;

@@ -1,8 +1,8 @@
 //! The command line: every command with its own arguments.
 
 use crate::{
-    analyze, bench, cards, compare, demo, export, fit, get, help, manual, plan, record, recover,
-    reproduce, serve, sweep,
+    analyze, bench, cards, check, compare, demo, export, fit, get, help, manual, plan, record,
+    recover, reproduce, serve, sweep,
 };
 use clap::{CommandFactory, Parser, Subcommand};
 
@@ -42,6 +42,8 @@ pub fn command() -> clap::Command {
 pub enum Command {
     /// Measure write latencies, stalls and sustained rate of a card
     Bench(bench::Args),
+    /// Check whether a card is what its label says: capacity and speed
+    Check(check::Args),
     /// Analyse traces and recordings, including those of other tools
     Analyze(analyze::Args),
     /// Tell whether one card is faster than another

@@ -2,19 +2,20 @@
 
 use crate::board;
 use crate::conditions::{self, Condition};
+use crate::disk;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::outputs::{self, Outputs, Reporting};
 use crate::phases;
 use crate::target::{self, DEFAULT_TARGET, IoArg, Target};
-use crate::values::duration;
-use crate::watch::Watch;
+use crate::values::{duration, rate_hz};
+use crate::watch::{Pace, Watch};
 use crate::workload_file::OwnedWorkload;
-use cardiograph_report::{Report, figures_of, units};
+use cardiograph_report::{DiskSummary, Report, figures_of, open_loop, units};
 use cardiograph_sim_card::{Board, Card, Controller, Profile, Seed};
 use cardiograph_store::{HostClock, StorageInfo, run_on_card};
 use cardiograph_trace::{About, Loaded, OperationKind, Trace};
-use cardiograph_workload::{Outcome, RunError, Workload, run as run_workload};
+use cardiograph_workload::{Outcome, Phase, Span, Workload, run as run_workload};
 use std::time::Duration;
 
 /// Measure write latencies, stalls and sustained rate of a card.
@@ -25,12 +26,14 @@ Examples:
   cardiograph bench sim:class10-16g@esp32 --workload magod2  a published experiment on it
   cardiograph bench /media/card --html card.html             a real card mounted at /media/card
   cardiograph bench /media/card --io direct --for 5min --trace card.parquet
+  cardiograph bench /media/card --rate 100                   a write every 10 ms, as a data logger does
+  cardiograph bench /dev/sdX                                 a whole disk, read only
   cardiograph bench . --workload my-logger.toml --repeat 3 --json -
   cardiograph bench board:/dev/ttyACM0                       an Arduino board with a sketch of docs/boards/arduino.md
 
 Custom workloads are TOML files; docs/workloads.md lists their keys.")]
 pub struct Args {
-    /// A simulated card as sim:CARD@BOARD (names or TOML files), a directory on a real storage device, or a board's serial port as board:PORT
+    /// A simulated card as sim:CARD@BOARD (names or TOML files), a directory on a real storage device, a whole disk such as /dev/sdX, or a board's serial port as board:PORT
     #[arg(default_value = DEFAULT_TARGET)]
     pub target: String,
 
@@ -41,6 +44,14 @@ pub struct Args {
     /// Method of syncing writes to the storage device; directories only [default: dsync; buffered if the workload itself calls fsync]
     #[arg(long, value_enum)]
     pub io: Option<IoArg>,
+
+    /// Overwrite the disk that is the target: repeat its name. All files on it are lost
+    #[arg(long, value_name = "DISK")]
+    pub destroy: Option<String>,
+
+    /// Issue this many writes per second at their due times, and measure lateness; the workload first runs without
+    #[arg(long, value_name = "HZ", value_parser = rate_hz)]
+    pub rate: Option<f64>,
 
     /// Stop after this time [default: 60s for a directory, no limit for a simulated card]
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
@@ -67,7 +78,7 @@ pub struct Args {
 }
 
 /// Default time limit for a directory.
-const STOP_AFTER: Duration = Duration::from_secs(60);
+pub const STOP_AFTER: Duration = Duration::from_secs(60);
 
 /// Default seed of the first simulated card; each repetition uses the next one.
 const FIRST_SEED: u64 = 1;
@@ -83,6 +94,8 @@ pub fn without_arguments() -> Result<(), Failure> {
         target: DEFAULT_TARGET.to_string(),
         workload: cardiograph_workload::DEFAULT.to_string(),
         io: None,
+        destroy: None,
+        rate: None,
         stop_after: None,
         baud: None,
         seed: None,
@@ -102,6 +115,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if let Some(port) = board::port_of(&args.target) {
         return run_on_board(port, args, &outputs);
     }
+    if disk::is_disk(&args.target) {
+        return disk::run(args, &outputs);
+    }
     let Bench {
         workload,
         io,
@@ -112,20 +128,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let mut reports = Vec::new();
     let mut failed = None;
     for repeat in 0..args.repeat {
-        let measured = measure(
-            &mut target,
-            &workload.borrow(),
-            args,
-            io,
-            repeat,
-            &interrupt,
-        )?;
-        failed = measured.failed;
-        if measured.trace.is_empty() {
-            break;
-        }
-        let mut report = figures_of(Loaded::Trace(measured.trace), outputs.threshold_ns());
-        report.warnings = measured.warnings;
+        let mut run = |pace| {
+            let workload = workload.borrow();
+            measure(&mut target, &workload, args, io, pace, repeat, &interrupt)
+        };
+        let (report, failure) = measure_loops(args, outputs.threshold_ns(), &interrupt, &mut run)?;
+        failed = failure;
+        let Some(report) = report else { break };
         reports.push(report);
         if failed.is_some() || interrupt.is_raised() {
             break;
@@ -133,6 +142,61 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let done = finish(&outputs, &reports, failed, &interrupt);
     conditions::check(&args.fail_if, &reports, done)
+}
+
+/// Measures once, or without and then with due times.
+pub fn measure_loops(
+    args: &Args,
+    threshold_ns: Option<u64>,
+    interrupt: &Interrupt,
+    run: &mut dyn FnMut(Option<Pace>) -> Result<Measured, Failure>,
+) -> Result<(Option<Report>, Option<Failure>), Failure> {
+    let (closed, failed) = reported(run(None)?, threshold_ns);
+    let (Some(rate_hz), Some(closed)) = (args.rate, &closed) else {
+        return Ok((closed, failed));
+    };
+    if failed.is_some() || interrupt.is_raised() {
+        return Ok((None, failed));
+    }
+    let measured = run(Some(Pace::of(rate_hz)))?;
+    let origin_ns = measured.origin_ns;
+    let (mut open, failed) = reported(measured, threshold_ns);
+    if let (Some(report), Some(origin_ns)) = (&mut open, origin_ns) {
+        report.summary.open_loop = open_loop(report, closed, rate_hz, origin_ns);
+    }
+    Ok((open, failed))
+}
+
+/// Computes the figures of a run, if anything was measured.
+fn reported(measured: Measured, threshold_ns: Option<u64>) -> (Option<Report>, Option<Failure>) {
+    if measured.trace.is_empty() {
+        return (None, measured.failed);
+    }
+    let mut report = figures_of(Loaded::Trace(measured.trace), threshold_ns);
+    report.warnings = measured.warnings;
+    report.summary.disk = measured.disk;
+    (Some(report), measured.failed)
+}
+
+/// Returns an error unless the writes of the workload can have due times.
+pub fn check_rate(args: &Args, workload: &Workload) -> Result<(), Failure> {
+    if args.rate.is_none() {
+        return Ok(());
+    }
+    let is_plain = |phase: &Phase| {
+        phase.operation == OperationKind::Write
+            && phase.span != Span::File
+            && (phase.delay_us, phase.pause_us) == (0, 0)
+    };
+    match workload.phases {
+        [phase] if is_plain(phase) => Ok(()),
+        _ => Err(Failure::new(format!(
+            "--rate needs a workload with a single phase of writes that are timed one by one and have no pauses, and {} \
+             is none; use --workload {}, or remove --rate",
+            workload.name,
+            cardiograph_workload::DEFAULT
+        ))),
+    }
 }
 
 /// Reports what a board measures.
@@ -180,6 +244,13 @@ impl Bench {
                 "--seed applies to simulated cards only; remove it, or measure a simulated card",
             ));
         }
+        if args.destroy.is_some() {
+            return Err(Failure::new(format!(
+                "{}: --destroy applies to whole disks only; remove it, or name a disk such as /dev/sdX",
+                args.target
+            )));
+        }
+        check_rate(args, &workload.borrow())?;
         let io = args.io.unwrap_or(default_io);
         Ok(Bench {
             workload,
@@ -196,7 +267,15 @@ impl Bench {
         interrupt: &Interrupt,
     ) -> Result<Report, Failure> {
         let workload = self.workload.borrow();
-        let measured = measure(&mut self.target, &workload, args, self.io, 0, interrupt)?;
+        let measured = measure(
+            &mut self.target,
+            &workload,
+            args,
+            self.io,
+            None,
+            0,
+            interrupt,
+        )?;
         if let Some(failure) = measured.failed {
             return Err(failure);
         }
@@ -213,7 +292,7 @@ impl Bench {
 }
 
 /// Prints the results, even those before a failure; only successful runs write files.
-fn finish(
+pub fn finish(
     outputs: &Outputs,
     reports: &[Report],
     failed: Option<Failure>,
@@ -234,10 +313,14 @@ fn finish(
 }
 
 /// Result of one run.
-struct Measured {
+pub struct Measured {
     trace: Trace,
-    warnings: Vec<String>,
-    failed: Option<Failure>,
+    pub warnings: Vec<String>,
+    pub failed: Option<Failure>,
+    /// The disk, if the target is one.
+    pub disk: Option<DiskSummary>,
+    /// Due time of the first write, if the writes had due times.
+    origin_ns: Option<u64>,
 }
 
 fn measure(
@@ -245,6 +328,7 @@ fn measure(
     workload: &Workload,
     args: &Args,
     io: IoArg,
+    pace: Option<Pace>,
     repeat: u32,
     interrupt: &Interrupt,
 ) -> Result<Measured, Failure> {
@@ -256,7 +340,8 @@ fn measure(
     };
     match target {
         Target::Simulated { profile, board } => {
-            simulate((profile, board), about, workload, args, repeat, interrupt)
+            let card = (&*profile, &*board, seed(args, repeat));
+            simulate(card, about, workload, args, pace, interrupt)
         }
         Target::Directory(directory, device) => {
             let mut clock = HostClock::default();
@@ -268,7 +353,7 @@ fn measure(
                 ..about
             };
             let stop_after = Some(args.stop_after.unwrap_or(STOP_AFTER));
-            let watch = Watch::new(about, workload.bytes(), stop_after, interrupt.clone());
+            let watch = Watch::new(about, workload.bytes(), stop_after, interrupt.clone()).at(pace);
             let run = |watch: &mut Watch, buffer: &mut [u8]| {
                 run_workload(workload, directory, &mut clock, watch, buffer)
             };
@@ -280,17 +365,21 @@ fn measure(
     }
 }
 
+/// Returns the seed of a simulated card.
+fn seed(args: &Args, repeat: u32) -> u64 {
+    let first = args.seed.unwrap_or(FIRST_SEED);
+    first.wrapping_add(u64::from(repeat))
+}
+
 /// Runs the workload on a new simulated card.
 fn simulate(
-    (profile, board): (&Profile, &Board),
+    (profile, board, seed): (&Profile, &Board, u64),
     about: About,
     workload: &Workload,
     args: &Args,
-    repeat: u32,
+    pace: Option<Pace>,
     interrupt: &Interrupt,
 ) -> Result<Measured, Failure> {
-    let first = args.seed.unwrap_or(FIRST_SEED);
-    let seed = first.wrapping_add(u64::from(repeat));
     let about = About {
         clock_resolution_ns: Some(1),
         clock_overhead_ns: Some(0),
@@ -300,7 +389,8 @@ fn simulate(
         )],
         ..about
     };
-    let mut watch = Watch::new(about, workload.bytes(), args.stop_after, interrupt.clone());
+    let watch = Watch::new(about, workload.bytes(), args.stop_after, interrupt.clone());
+    let mut watch = watch.at(pace);
     let mut buffer = vec![0; workload.buffer_bytes()];
     let card = Card::new(profile, Seed::new(seed));
     let run = run_on_card(card, board, workload, &mut watch, &mut buffer);
@@ -342,11 +432,11 @@ fn energy_note(controller: &mut Controller) -> String {
     )
 }
 
-fn run_on_host<E: std::fmt::Display>(
+pub fn run_on_host<E: std::fmt::Display>(
     workload: &Workload,
     mut watch: Watch,
     stop_after: Option<Duration>,
-    run: impl FnOnce(&mut Watch, &mut [u8]) -> Result<Outcome, RunError<E>>,
+    run: impl FnOnce(&mut Watch, &mut [u8]) -> Result<Outcome, E>,
 ) -> Measured {
     let mut memory = vec![0; workload.buffer_bytes() + ALIGNMENT];
     let begin = memory.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
@@ -356,12 +446,13 @@ fn run_on_host<E: std::fmt::Display>(
 
 /// Collects the results of a finished run.
 fn ended<E: std::fmt::Display>(
-    result: Result<Outcome, RunError<E>>,
+    result: Result<Outcome, E>,
     workload: &Workload,
     watch: Watch,
     stop_after: Option<Duration>,
 ) -> Measured {
     let timed_out = watch.timed_out;
+    let origin_ns = watch.origin_ns();
     let mut trace = watch.into_trace();
     if let Ok(outcome) = &result
         && outcome.verified_bytes > 0
@@ -376,6 +467,8 @@ fn ended<E: std::fmt::Display>(
         trace,
         warnings,
         failed,
+        disk: None,
+        origin_ns,
     }
 }
 
@@ -395,7 +488,7 @@ fn rare_stalls(trace: &Trace) -> Option<String> {
 
 /// Returns the warnings about a run, and its failure if it failed.
 fn ending<E: std::fmt::Display>(
-    result: &Result<Outcome, RunError<E>>,
+    result: &Result<Outcome, E>,
     timed_out: bool,
     stop_after: Option<Duration>,
     trace: &Trace,
@@ -458,7 +551,7 @@ fn device_note(device: &StorageInfo, io: IoArg) -> String {
 }
 
 /// Describes the host and the time of the run, to distinguish reports.
-fn host_and_time() -> String {
+pub fn host_and_time() -> String {
     let now = humantime::format_rfc3339_seconds(std::time::SystemTime::now());
     let system = rustix::system::uname();
     format!(

@@ -73,6 +73,11 @@ fn refuse_options(args: &Args) -> Result<(), Failure> {
             args.seed.is_some(),
             "--seed applies to simulated cards only",
         ),
+        (
+            args.destroy.is_some(),
+            "--destroy applies to whole disks only",
+        ),
+        (args.rate.is_some(), "--rate does not apply to boards"),
         (args.repeat > 1, "--repeat does not apply to boards"),
         (
             args.workload != cardiograph_workload::DEFAULT,

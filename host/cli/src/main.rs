@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   args ──> bench:   target + workload ──> trace ─┐
+//!       ├──> check:   disk ──> capacity and speed next to its label
 //!       ├──> analyze: files ────────────> traces ──┴──> report ──> table, JSON, HTML, Markdown
 //!       ├──> compare: traces or cards ──> table, verdicts, JSON, HTML, Markdown
 //!       ├──> record: target + samples ──> files on the target, every sample verified ──> table, JSON
@@ -23,9 +24,11 @@ mod args;
 mod bench;
 mod board;
 mod cards;
+mod check;
 mod compare;
 mod conditions;
 mod demo;
+mod disk;
 mod drawing;
 mod export;
 mod failure;
@@ -62,6 +65,7 @@ fn main() -> ExitCode {
     let done = match args.command {
         None => bench::without_arguments(),
         Some(Command::Bench(args)) => bench::run(&args),
+        Some(Command::Check(args)) => check::run(&args),
         Some(Command::Analyze(args)) => analyze::run(&args),
         Some(Command::Compare(args)) => compare::run(&args),
         Some(Command::Record(args)) => record::run(&args),

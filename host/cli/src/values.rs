@@ -13,6 +13,15 @@ pub fn whole<N: FromStr<Err = ParseIntError>>(text: &str) -> Result<N, String> {
         })
 }
 
+/// Parses a rate per second.
+pub fn rate_hz(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(rate) if (0.001..=1e6).contains(&rate) => Ok(rate),
+        Ok(_) => Err("out of range; use 0.001 to 1000000 per second".to_string()),
+        Err(_) => Err("expected a number without a unit, such as 860".to_string()),
+    }
+}
+
 /// Parses a duration such as `50ms`, `60s` or `2min`.
 pub fn duration(text: &str) -> Result<Duration, String> {
     match humantime::parse_duration(text) {

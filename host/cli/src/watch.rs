@@ -23,6 +23,35 @@ pub struct Watch {
     interrupt: Interrupt,
     bytes: u64,
     progress: Progress,
+    pace: Option<Pace>,
+}
+
+/// Due times of the operations.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// Operations per second.
+    pub rate_hz: f64,
+    /// Time at which the first operation is due; known when it is about to begin.
+    pub origin_ns: Option<u64>,
+    issued: u64,
+}
+
+impl Pace {
+    /// Creates a pace that starts with the first operation.
+    pub fn of(rate_hz: f64) -> Pace {
+        Pace {
+            rate_hz,
+            origin_ns: None,
+            issued: 0,
+        }
+    }
+
+    fn next_ns(&mut self, now_ns: u64) -> u64 {
+        let origin_ns = *self.origin_ns.get_or_insert(now_ns);
+        let due_ns = self.issued as f64 * 1e9 / self.rate_hz;
+        self.issued += 1;
+        origin_ns.saturating_add(due_ns as u64)
+    }
 }
 
 impl Watch {
@@ -42,7 +71,19 @@ impl Watch {
             interrupt,
             bytes: 0,
             progress: Progress::over(bytes_total),
+            pace: None,
         }
+    }
+
+    /// Issues the operations at their due times.
+    pub fn at(mut self, pace: Option<Pace>) -> Watch {
+        self.pace = pace;
+        self
+    }
+
+    /// Returns the due time of the first operation, if the run was paced.
+    pub fn origin_ns(&self) -> Option<u64> {
+        self.pace.and_then(|pace| pace.origin_ns)
     }
 
     /// Returns the trace of the finished run.
@@ -79,6 +120,14 @@ impl Observer for Watch {
             return self.check(operation.start_ns, operation.end_ns);
         }
         ControlFlow::Continue(())
+    }
+
+    fn due_ns(&mut self, now_ns: u64) -> Option<u64> {
+        self.pace.as_mut().map(|pace| pace.next_ns(now_ns))
+    }
+
+    fn is_paced(&self) -> bool {
+        self.pace.is_some()
     }
 
     fn poll(&mut self, activity: Activity, now_ns: u64) -> ControlFlow<()> {

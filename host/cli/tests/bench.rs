@@ -3,7 +3,7 @@
 mod common;
 
 use common::{
-    Source, assert_schema, assert_self_contained, command, directory, done, json, names, run,
+    Source, assert_schema, assert_self_contained, command, data, directory, done, json, names, run,
 };
 use serde_json::Value;
 use std::fs;
@@ -270,4 +270,25 @@ fn a_seed_selects_the_card_of_a_repetition() {
     let second = json(own.path(), &["bench", "--seed", "2"]);
     assert_eq!(both[1]["latency_us"], second["latency_us"]);
     assert_ne!(both[0]["latency_us"], second["latency_us"]);
+}
+
+#[test]
+fn the_workloads_in_docs_run_on_a_simulated_card() {
+    let examples = data("../../docs/examples");
+    let own = directory();
+    let mut count = 0;
+    for file in fs::read_dir(examples).unwrap() {
+        let path = file.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        let figures = json(own.path(), &["bench", "--workload", path.to_str().unwrap()]);
+        assert!(figures["writes"].as_u64() > Some(0), "{}", path.display());
+        let is_template = path.ends_with("my-logger.toml");
+        assert!(
+            is_template || text.contains("# Source: "),
+            "{}",
+            path.display()
+        );
+        count += 1;
+    }
+    assert!(count >= 4, "{count}");
 }

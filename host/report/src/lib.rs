@@ -12,6 +12,7 @@ pub mod distribution;
 mod energy;
 mod headline;
 mod measured_energy;
+mod open_loop;
 pub mod page;
 mod phases;
 mod report;
@@ -22,9 +23,10 @@ pub mod units;
 mod writes;
 
 pub use energy::{Energy, EnergyMeter};
+pub use open_loop::{ClosedLoop, OpenLoop, open_loop};
 pub use report::{BUFFER_SIZES_BYTES, Report, figures_of};
 pub use summary::{
-    CadenceSummary, EnergyPower, EnergyShare, EnergySummary, Input, Latency, StallLatency,
-    StallSpacing, Stalls, Summary, SustainedRate, Throughput,
+    CadenceSummary, DiskFact, DiskFailure, DiskSummary, EnergyPower, EnergyShare, EnergySummary,
+    Input, Latency, StallLatency, StallSpacing, Stalls, Summary, SustainedRate, Throughput,
 };
 pub use writes::Writes;

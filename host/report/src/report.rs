@@ -373,6 +373,8 @@ fn of_aggregate(aggregate: Aggregate) -> Report {
             sustained_rates: Vec::new(),
             cadence: None,
             energy: None,
+            open_loop: None,
+            disk: None,
         },
         about: aggregate.about,
         warnings: vec![
@@ -396,7 +398,7 @@ fn duration_ns_of_row(row: &AggregateRow) -> f64 {
     row.file_size_bytes as f64 * 1e9 / row.throughput_bytes_per_s
 }
 
-fn latencies_of(writes: &Writes) -> Box<LatencyStatistics> {
+pub(crate) fn latencies_of(writes: &Writes) -> Box<LatencyStatistics> {
     let mut latencies = Box::<LatencyStatistics>::default();
     writes.replay_run(&mut *latencies);
     latencies

@@ -1,5 +1,6 @@
 //! The figures of one run as JSON with a fixed schema.
 
+use crate::open_loop::OpenLoop;
 use serde::Serialize;
 
 /// Figures of a run. Figures that the trace cannot provide are null.
@@ -32,8 +33,51 @@ pub struct Summary {
     pub cadence: Option<CadenceSummary>,
     /// Energy that the card drew, if it was measured.
     pub energy: Option<EnergySummary>,
+    /// Figures of writes that were issued at their due times, if they were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub open_loop: Option<OpenLoop>,
+    /// The disk, if a whole disk was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disk: Option<DiskSummary>,
     /// Assumptions and remarks that readers of the figures need to know.
     pub notes: Vec<String>,
+}
+
+/// A whole disk.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct DiskSummary {
+    /// Path on the command line.
+    pub device: String,
+    /// Capacity.
+    pub capacity_bytes: u64,
+    /// Smallest unit that can be read or written.
+    pub block_bytes: u32,
+    /// Bus, such as `mmc` or `usb`.
+    pub bus: String,
+    /// True if the run overwrote the disk.
+    pub is_overwritten: bool,
+    /// Other properties that the kernel reports: `cid`, `csd`, `name`, `date`, `scheduler` and so on.
+    pub facts: Vec<DiskFact>,
+    /// Blocks that could not be read or written.
+    pub failed_blocks: Vec<DiskFailure>,
+}
+
+/// A property that the kernel reports.
+#[derive(Clone, Debug, Serialize)]
+pub struct DiskFact {
+    /// Name, such as `cid`.
+    pub name: String,
+    /// Value, as the kernel prints it.
+    pub value: String,
+}
+
+/// A block that could not be read or written.
+#[derive(Clone, Debug, Serialize)]
+pub struct DiskFailure {
+    /// Address on the disk.
+    pub offset_bytes: u64,
+    /// Error of the operating system.
+    pub error: String,
 }
 
 /// Class of an input, which determines the figures that can be computed.

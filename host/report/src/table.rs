@@ -1,5 +1,6 @@
 //! The figures as a table, for a terminal or as Markdown.
 
+use crate::open_loop::OpenLoop;
 use crate::report::{Noun, Report};
 use crate::summary::{EnergyShare, EnergySummary, Input};
 use crate::units;
@@ -105,6 +106,7 @@ fn sections(report: &Report) -> Vec<Section> {
         sections.push(cadence(report));
     }
     sections.push(latency(report));
+    sections.extend(report.summary.open_loop.as_ref().map(open_loop));
     sections.push(throughput(report));
     if report.summary.stalls.threshold_us.is_some() {
         sections.push(stalls(report));
@@ -182,6 +184,56 @@ fn latency(report: &Report) -> Section {
     Section {
         heading,
         rows: rows.collect(),
+    }
+}
+
+/// Formats the figures from the due times, next to those of the run without due times.
+fn open_loop(figures: &OpenLoop) -> Section {
+    let (response, closed) = (&figures.response_us, &figures.closed_loop);
+    let beside = |name: &str, open: Option<f64>, closed: Option<f64>| {
+        let closed = closed.map_or(String::from("none"), units::time);
+        row(name, open, |us| {
+            format!("{} (closed loop {closed})", units::time(us))
+        })
+    };
+    let agreement = match figures.agrees {
+        true => "agrees",
+        false => "does not agree; the longest stalls of the two runs differ",
+    };
+    let rows = [
+        row("rate", Some(figures.rate_hz), |hz| {
+            format!(
+                "{hz} writes per second, {}",
+                units::rate(figures.rate_bytes_per_s)
+            )
+        }),
+        beside("median", response.median, closed.latency_us.median),
+        beside("p99", response.p99, closed.latency_us.p99),
+        beside("p99.9", response.p99_9, closed.latency_us.p99_9),
+        beside(
+            "worst case",
+            response.worst_case,
+            closed.latency_us.worst_case,
+        ),
+        row("begun late", Some(figures.late_writes), units::count),
+        row("largest backlog", Some(figures.backlog_bytes_max), |b| {
+            let closed = units::bytes(closed.backlog_bytes_max);
+            format!("{} (from the closed loop {closed})", units::bytes(b))
+        }),
+        row(
+            "sustained rate",
+            Some(closed.sustained_bytes_per_s),
+            |rate| {
+                format!(
+                    "{} with this backlog as the buffer: {agreement}",
+                    units::rate(rate)
+                )
+            },
+        ),
+    ];
+    Section {
+        heading: "Open loop: latency from the due time",
+        rows: rows.into_iter().flatten().collect(),
     }
 }
 

@@ -21,6 +21,9 @@ impl Default for HostClock {
 /// Minimum number of clock readings used to measure the time of a single reading.
 const READINGS_MIN: u64 = 10_000;
 
+/// End of a pause that is spent awake, so that it ends in time.
+const AWAKE_NS: u64 = 100_000;
+
 impl HostClock {
     /// Returns the smallest step observed between two readings (an upper bound of the clock's resolution),
     /// and the mean time between two consecutive readings, both in ns.
@@ -54,7 +57,14 @@ impl Clock for HostClock {
     }
 
     fn pause_ns(&mut self, ns: u64) {
-        std::thread::sleep(Duration::from_nanos(ns));
+        let end_ns = self.now_ns().saturating_add(ns);
+        // The kernel wakes a thread late by its timer slack and more; the rest is spent waiting awake.
+        if let Some(asleep_ns) = ns.checked_sub(AWAKE_NS) {
+            std::thread::sleep(Duration::from_nanos(asleep_ns));
+        }
+        while self.now_ns() < end_ns {
+            std::hint::spin_loop();
+        }
     }
 }
 

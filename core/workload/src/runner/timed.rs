@@ -16,6 +16,7 @@ impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
     ) -> Step<S::Error> {
         let offset_bytes = self.next_offset_bytes(phase, call);
         self.stamp(phase, call);
+        self.wait_until_due()?;
         let start_ns = self.clock.now_ns();
         self.call(phase, handle, file, offset_bytes)?;
         let end_ns = self.clock.now_ns();
@@ -42,6 +43,7 @@ impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
         if call == 0 {
             self.make_folder(phase, file)?;
         }
+        self.wait_until_due()?;
         let start_ns = self.clock.now_ns();
         let mut handle = if is_created_by_calls(phase) {
             self.append(phase, file)?

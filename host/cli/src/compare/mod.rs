@@ -89,6 +89,8 @@ fn side(name: &str, args: &Args) -> Result<Side, Failure> {
         workload: args.workload.clone(),
         baud: None,
         io: args.io.filter(|_| !is_simulated),
+        destroy: None,
+        rate: None,
         stop_after: args.stop_after,
         seed: None,
         repeat: 1,

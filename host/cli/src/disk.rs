@@ -1,0 +1,210 @@
+//! `bench` on a whole disk, such as /dev/sdb: reads it, or overwrites it with --destroy.
+
+use crate::bench::{self, Args, Measured, STOP_AFTER};
+use crate::conditions;
+use crate::failure::{Failure, print_error};
+use crate::interrupt::Interrupt;
+use crate::outputs::Outputs;
+use crate::phases;
+use crate::shared;
+use crate::watch::{Pace, Watch};
+use crate::workload_file::OwnedWorkload;
+use cardiograph_disk::{FailedBlock, Identity, Medium, RawDisk, RawStore, System, read_workload};
+use cardiograph_report::{DiskFact, DiskFailure, DiskSummary, units};
+use cardiograph_store::HostClock;
+use cardiograph_trace::About;
+use cardiograph_workload::{Outcome, Workload, run as run_workload};
+use std::os::unix::fs::FileTypeExt;
+use std::time::Duration;
+
+/// Returns true if the target is a block device, through links as well.
+pub fn is_disk(target: &str) -> bool {
+    let metadata = std::fs::metadata(target);
+    metadata.is_ok_and(|metadata| metadata.file_type().is_block_device())
+}
+
+/// Measures the disk.
+pub fn run(args: &Args, outputs: &Outputs) -> Result<(), Failure> {
+    check_options(args)?;
+    let workload = OwnedWorkload::named(&args.workload)?;
+    bench::check_rate(args, &workload.borrow())?;
+    let interrupt = Interrupt::catch()?;
+    let mut disk = Some(open(&args.target, args.destroy.as_deref())?);
+
+    let mut reports = Vec::new();
+    let mut failed = None;
+    for _ in 0..args.repeat {
+        let mut measure = |pace| {
+            let held = disk
+                .take()
+                .ok_or_else(|| Failure::new("the disk is not open"))?;
+            let (measured, held) = measure_once(held, &workload.borrow(), args, pace, &interrupt);
+            disk = Some(held);
+            Ok(measured)
+        };
+        let threshold_ns = outputs.threshold_ns();
+        let (report, failure) = bench::measure_loops(args, threshold_ns, &interrupt, &mut measure)?;
+        failed = failure;
+        reports.extend(report);
+        if failed.is_some() || interrupt.is_raised() || reports.is_empty() {
+            break;
+        }
+    }
+    let done = bench::finish(outputs, &reports, failed, &interrupt);
+    conditions::check(&args.fail_if, &reports, done)
+}
+
+fn check_options(args: &Args) -> Result<(), Failure> {
+    for (option, is_given) in [
+        ("--io", args.io.is_some()),
+        ("--seed", args.seed.is_some()),
+        ("--baud", args.baud.is_some()),
+    ] {
+        if is_given {
+            return Err(Failure::new(format!(
+                "{}: {option} does not apply to whole disks, which are accessed with O_DIRECT; remove it",
+                args.target
+            )));
+        }
+    }
+    match args.rate.is_some() && args.destroy.is_none() {
+        true => Err(Failure::new(format!(
+            "{0}: --rate measures writes; add --destroy {0} to overwrite the disk, or name a directory on it",
+            args.target
+        ))),
+        false => Ok(()),
+    }
+}
+
+/// Opens a disk and shows its identity; with `destroy`, the disk may be overwritten.
+pub fn open(target: &str, destroy: Option<&str>) -> Result<RawDisk, Failure> {
+    let disk = RawDisk::open(&System::default(), target).map_err(Failure::new)?;
+    let disk = match destroy {
+        None => disk,
+        Some(name) => disk.destroy(name).map_err(Failure::new)?,
+    };
+    if !shared::is_quiet() {
+        print_error(&format!("{}.\n", describe(disk.identity())));
+    }
+    Ok(disk)
+}
+
+/// Describes a disk in one line.
+fn describe(identity: &Identity) -> String {
+    let mut text = format!(
+        "{}: {} ({} B), bus {}",
+        identity.device,
+        units::bytes(identity.capacity_bytes as f64),
+        identity.capacity_bytes,
+        identity.bus
+    );
+    for fact in &identity.facts {
+        text.push_str(&format!(", {} {}", fact.name, fact.value));
+    }
+    text
+}
+
+/// Returns the JSON of a disk.
+pub fn summary(identity: &Identity, is_overwritten: bool, failed: &[FailedBlock]) -> DiskSummary {
+    let facts = identity.facts.iter().map(|fact| DiskFact {
+        name: fact.name.clone(),
+        value: fact.value.clone(),
+    });
+    let failed_blocks = failed.iter().map(|block| DiskFailure {
+        offset_bytes: block.offset_bytes,
+        error: block.error.clone(),
+    });
+    DiskSummary {
+        device: identity.device.clone(),
+        capacity_bytes: identity.capacity_bytes,
+        block_bytes: identity.block_bytes,
+        bus: identity.bus.clone(),
+        is_overwritten,
+        facts: facts.collect(),
+        failed_blocks: failed_blocks.collect(),
+    }
+}
+
+fn measure_once(
+    disk: RawDisk,
+    workload: &Workload,
+    args: &Args,
+    pace: Option<Pace>,
+    interrupt: &Interrupt,
+) -> (Measured, RawDisk) {
+    let is_overwritten = args.destroy.is_some();
+    let mut clock = HostClock::default();
+    let (resolution_ns, overhead_ns) = clock.resolution_and_overhead_ns();
+    let about = About {
+        target: args.target.clone(),
+        workload: workload.name.to_string(),
+        phases: phases::of(workload),
+        clock_resolution_ns: Some(resolution_ns),
+        clock_overhead_ns: Some(overhead_ns),
+        notes: vec![
+            format!("{}.", describe(disk.identity())),
+            bench::host_and_time(),
+        ],
+    };
+    let stop_after = Some(args.stop_after.unwrap_or(STOP_AFTER));
+    let watch = Watch::new(about, workload.bytes(), stop_after, interrupt.clone()).at(pace);
+    let (mut measured, failed, disk) = match is_overwritten {
+        true => {
+            let mut store = RawStore::new(disk, workload);
+            let run = |watch: &mut Watch, buffer: &mut [u8]| {
+                run_workload(workload, &mut store, &mut clock, watch, buffer)
+            };
+            let measured = bench::run_on_host(workload, watch, stop_after, run);
+            (measured, store.failed_blocks(), store.into_disk())
+        }
+        false => read(disk, workload, watch, &mut clock, stop_after),
+    };
+    measured.disk = Some(summary(disk.identity(), is_overwritten, &failed));
+    if let Some(first) = failed.first() {
+        measured.warnings.push(format!(
+            "{} blocks failed, the first at byte {} of the disk ({}); do not trust the disk with data",
+            failed.len(),
+            first.offset_bytes,
+            first.error
+        ));
+    }
+    if measured.failed.is_some() && disk.has_vanished() {
+        let text = format!(
+            "{}: the disk vanished during the run; connect it again",
+            args.target
+        );
+        measured.failed = Some(Failure::new(text));
+    }
+    (measured, disk)
+}
+
+fn read(
+    mut disk: RawDisk,
+    workload: &Workload,
+    watch: Watch,
+    clock: &mut HostClock,
+    stop_after: Option<Duration>,
+) -> (Measured, Vec<FailedBlock>, RawDisk) {
+    let mut failed = Vec::new();
+    let run = |watch: &mut Watch, buffer: &mut [u8]| -> Result<Outcome, String> {
+        workload.check().map_err(|invalid| invalid.to_string())?;
+        let block_bytes = disk.block_bytes();
+        let mut payloads = workload.phases.iter().map(|phase| phase.bytes_per_call);
+        if !payloads.all(|bytes| bytes.is_multiple_of(block_bytes)) {
+            return Err(format!(
+                "the payload is not a multiple of the disk's blocks of {block_bytes} B; choose a workload with whole \
+                 blocks"
+            ));
+        }
+        let read = read_workload(&mut disk, workload, clock, watch, buffer);
+        failed = read.map_err(|(at, error)| {
+            format!("byte {at} of the disk: {error}; check that the disk is connected")
+        })?;
+        Ok(Outcome {
+            stopped: false,
+            verified_bytes: 0,
+        })
+    };
+    let measured = bench::run_on_host(workload, watch, stop_after, run);
+    (measured, failed, disk)
+}

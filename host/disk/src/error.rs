@@ -1,0 +1,137 @@
+//! Errors of access to a disk, with remedies.
+
+use std::fmt;
+use std::io;
+
+/// Refusal or failure to open a disk.
+#[derive(Debug)]
+pub enum DiskError {
+    /// The path names no block device.
+    NotADisk {
+        /// Path on the command line.
+        path: String,
+    },
+    /// The path names a partition.
+    Partition {
+        /// Path on the command line.
+        path: String,
+        /// Name of its disk.
+        disk: String,
+    },
+    /// The disk has no capacity: an empty card reader, or a loop device without a file.
+    NoMedium {
+        /// Path on the command line.
+        path: String,
+    },
+    /// Something uses the disk.
+    InUse {
+        /// Path on the command line.
+        path: String,
+        /// Use, such as `/dev/sdb1 is mounted on /media/card`.
+        by: String,
+        /// Steps that end this use.
+        remedy: String,
+    },
+    /// `--destroy` names another disk.
+    OtherName {
+        /// Path on the command line.
+        path: String,
+        /// Value of `--destroy`.
+        named: String,
+    },
+    /// The disk has changed since it was opened.
+    Exchanged {
+        /// Path on the command line.
+        path: String,
+        /// Property that differs, with both values.
+        what: String,
+    },
+    /// The disk, or its lock switch, does not permit writing.
+    ReadOnly {
+        /// Path on the command line.
+        path: String,
+    },
+    /// An operation failed.
+    Io {
+        /// Path on the command line.
+        path: String,
+        /// Error of the operating system.
+        source: io::Error,
+    },
+}
+
+impl DiskError {
+    /// Wraps an error of the operating system.
+    pub(crate) fn io(path: &str, source: io::Error) -> DiskError {
+        let path = path.to_string();
+        match source
+            .raw_os_error()
+            .map(rustix::io::Errno::from_raw_os_error)
+        {
+            Some(rustix::io::Errno::BUSY) => DiskError::InUse {
+                path,
+                by: String::from(
+                    "another program has it open exclusively, or a file system on it is mounted elsewhere",
+                ),
+                remedy: String::from("end that program or unmount the file system"),
+            },
+            Some(rustix::io::Errno::NOMEDIUM) => DiskError::NoMedium { path },
+            _ => DiskError::Io { path, source },
+        }
+    }
+}
+
+impl std::error::Error for DiskError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            DiskError::Io { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for DiskError {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            DiskError::NotADisk { path } => {
+                write!(
+                    f,
+                    "{path}: not a block device; name a whole disk such as /dev/sdb, or a directory on it"
+                )
+            }
+            DiskError::Partition { path, disk } => write!(
+                f,
+                "{path}: a partition of /dev/{disk}; name the whole disk, or a directory on the mounted partition"
+            ),
+            DiskError::NoMedium { path } => {
+                write!(
+                    f,
+                    "{path}: the device has no capacity; insert a card, or attach a file to the loop device"
+                )
+            }
+            DiskError::InUse { path, by, remedy } => write!(f, "{path}: {by}; {remedy} first"),
+            DiskError::OtherName { path, named } => write!(
+                f,
+                "{path}: --destroy names {named}; to overwrite the disk, repeat its name: --destroy {path}"
+            ),
+            DiskError::Exchanged { path, what } => write!(
+                f,
+                "{path}: the disk was exchanged after it was shown ({what}); nothing was written: run the command again"
+            ),
+            DiskError::ReadOnly { path } => write!(
+                f,
+                "{path}: the disk is read-only; slide its lock switch up, or measure reads without --destroy"
+            ),
+            DiskError::Io { path, source } => {
+                let remedy = match source.kind() {
+                    io::ErrorKind::NotFound => "check the name, `lsblk` lists the disks",
+                    io::ErrorKind::PermissionDenied => {
+                        "run the command as root, or join the group that owns the device"
+                    }
+                    _ => "check that the disk is connected",
+                };
+                write!(f, "{path}: {source}; {remedy}")
+            }
+        }
+    }
+}

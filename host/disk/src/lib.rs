@@ -1,0 +1,41 @@
+//! Whole disks on Linux: an SD card in a reader, a USB stick, a loop device.
+//!
+//! ```text
+//!   /dev/sdX ──> System::find ──> Identity        what the kernel knows about the disk
+//!                    │      └───> refusals        holders, mounts, swap, loops, root file system
+//!                    v
+//!                RawDisk (O_EXCL, O_DIRECT) ──┬─> read_workload   timed reads
+//!                    │ destroy(same name)     ├─> RawStore        a store of a workload
+//!                    v                        └─> capacity, speed what the label says
+//!                writable
+//! ```
+//!
+//! A disk is opened for reading only. Writing needs [`RawDisk::destroy`] with the same name again; this repeats all
+//! checks and compares the identity with the one shown before. [`System`] has the paths of `/sys` and `/proc`, so that
+//! tests can describe disks that no computer should have.
+
+mod capacity;
+mod error;
+mod free_space;
+mod identity;
+mod medium;
+mod mounts;
+mod pattern;
+mod raw;
+mod read;
+mod speed;
+mod store;
+mod system;
+
+pub use capacity::{
+    Capacity, CapacityPlan, Finding, SPACING_BYTES, Stopped, check_capacity, pass_bytes,
+};
+pub use error::DiskError;
+pub use free_space::FreeSpace;
+pub use identity::{Fact, Identity};
+pub use medium::{Aligned, Medium};
+pub use raw::RawDisk;
+pub use read::read_workload;
+pub use speed::{CLASSES, Class, Speed, measure_speed};
+pub use store::{FailedBlock, RawStore, RawStoreError};
+pub use system::System;

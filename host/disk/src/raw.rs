@@ -1,0 +1,196 @@
+//! A whole disk that this process has for itself.
+
+use crate::system::System;
+use crate::{DiskError, Identity, Medium};
+use rustix::fs::{Advice, FileType, OFlags};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+
+/// A whole disk, held exclusively from [`RawDisk::open`] until it is dropped.
+///
+/// `O_EXCL` keeps other programs from mounting it, from using it as swap, and from opening it in the same way. Reads
+/// and writes bypass the page cache.
+pub struct RawDisk {
+    system: System,
+    identity: Identity,
+    /// Device number, such as `8:16`.
+    number: String,
+    /// Keeps the disk exclusive.
+    held: File,
+    /// File for reads and writes.
+    file: File,
+    access: Access,
+}
+
+/// Permission of a disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Access {
+    Reading,
+    Destroying,
+}
+
+impl RawDisk {
+    /// Opens a whole disk for reading. Refuses partitions, and disks that anything uses.
+    ///
+    /// # Errors
+    /// [`DiskError`].
+    pub fn open(system: &System, device: &str) -> Result<RawDisk, DiskError> {
+        let number = block_device_number(device)?;
+        let found = system.find(device, &number)?;
+        system.check_unused(&found)?;
+        let held = open(device, OFlags::DIRECT | OFlags::EXCL, false)?;
+        let file = held
+            .try_clone()
+            .map_err(|error| DiskError::io(device, error))?;
+        let disk = RawDisk {
+            identity: system.identity(&found),
+            system: system.clone(),
+            number,
+            held,
+            file,
+            access: Access::Reading,
+        };
+        disk.check_numbers()?;
+        Ok(disk)
+    }
+
+    /// Returns the identity of the disk, as read when it was opened.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// Permits writing, if `named` is the name of the disk again. Repeats every check, and compares the identity
+    /// with the one read before.
+    ///
+    /// # Errors
+    /// [`DiskError`]; nothing has been written then.
+    pub fn destroy(self, named: &str) -> Result<RawDisk, DiskError> {
+        let device = self.identity.device.clone();
+        if named != device {
+            return Err(DiskError::OtherName {
+                path: device,
+                named: named.to_string(),
+            });
+        }
+        self.check_unchanged()?;
+        let found = self.system.find(&device, &self.number)?;
+        self.system.check_unused(&found)?;
+        if crate::identity::text(&found.folder.join("ro")).as_deref() == Some("1") {
+            return Err(DiskError::ReadOnly { path: device });
+        }
+        // The first file keeps the disk exclusive; the second one need not be exclusive to write.
+        let file = open(&device, OFlags::DIRECT, true)?;
+        let disk = RawDisk {
+            file,
+            access: Access::Destroying,
+            ..self
+        };
+        disk.check_unchanged()?;
+        Ok(disk)
+    }
+
+    /// Returns an error if the disk is no longer the one that was opened.
+    ///
+    /// # Errors
+    /// [`DiskError::Exchanged`], or [`DiskError::NotADisk`] if it has vanished.
+    pub fn check_unchanged(&self) -> Result<(), DiskError> {
+        self.check_numbers()?;
+        let found = self.system.find(&self.identity.device, &self.number)?;
+        match self.identity.difference(&self.system.identity(&found)) {
+            None => Ok(()),
+            Some(what) => Err(DiskError::Exchanged {
+                path: self.identity.device.clone(),
+                what,
+            }),
+        }
+    }
+
+    /// Returns true if the kernel no longer knows the disk.
+    pub fn has_vanished(&self) -> bool {
+        let found = self.system.find(&self.identity.device, &self.number);
+        found.is_err()
+    }
+
+    fn check_numbers(&self) -> Result<(), DiskError> {
+        let device = &self.identity.device;
+        for file in [&self.held, &self.file] {
+            let stat = rustix::fs::fstat(file);
+            let stat = stat.map_err(|error| DiskError::io(device, error.into()))?;
+            let number = number_of(stat.st_rdev);
+            if number != self.number {
+                return Err(DiskError::Exchanged {
+                    path: device.clone(),
+                    what: format!("its device number was {} and is {number}", self.number),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Medium for RawDisk {
+    fn capacity_bytes(&self) -> u64 {
+        self.identity.capacity_bytes
+    }
+
+    fn block_bytes(&self) -> u32 {
+        self.identity.block_bytes
+    }
+
+    #[inline]
+    fn read_at(&mut self, offset_bytes: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.file.read_exact_at(buffer, offset_bytes)
+    }
+
+    #[inline]
+    fn write_at(&mut self, offset_bytes: u64, data: &[u8]) -> io::Result<()> {
+        if self.access != Access::Destroying {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        self.file.write_all_at(data, offset_bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.access == Access::Destroying {
+            self.file.sync_data()?;
+        }
+        // O_DIRECT leaves nothing in the page cache; other programs may have.
+        let _ = rustix::fs::fadvise(&self.file, 0, None, Advice::DontNeed);
+        Ok(())
+    }
+}
+
+fn open(device: &str, flags: OFlags, writable: bool) -> Result<File, DiskError> {
+    let opened = OpenOptions::new()
+        .read(true)
+        .write(writable)
+        .custom_flags(flags.bits() as i32)
+        .open(device);
+    opened.map_err(|error| match error.kind() {
+        io::ErrorKind::ReadOnlyFilesystem => DiskError::ReadOnly {
+            path: device.to_string(),
+        },
+        _ => DiskError::io(device, error),
+    })
+}
+
+fn block_device_number(device: &str) -> Result<String, DiskError> {
+    let stat = rustix::fs::stat(Path::new(device));
+    let stat = stat.map_err(|error| DiskError::io(device, error.into()))?;
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::BlockDevice => Ok(number_of(stat.st_rdev)),
+        _ => Err(DiskError::NotADisk {
+            path: device.to_string(),
+        }),
+    }
+}
+
+fn number_of(device: u64) -> String {
+    format!(
+        "{}:{}",
+        rustix::fs::major(device),
+        rustix::fs::minor(device)
+    )
+}

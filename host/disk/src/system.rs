@@ -1,0 +1,224 @@
+//! Search for a disk in sysfs, and for everything that uses it.
+
+use crate::DiskError;
+use crate::identity::{Identity, text};
+use crate::mounts::{mounts, swaps};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Paths of the kernel's views of this computer.
+#[derive(Clone, Debug)]
+pub struct System {
+    /// `/sys`.
+    pub sys: PathBuf,
+    /// `/proc`.
+    pub proc: PathBuf,
+}
+
+impl Default for System {
+    /// Returns the paths of this computer.
+    fn default() -> System {
+        System {
+            sys: PathBuf::from("/sys"),
+            proc: PathBuf::from("/proc"),
+        }
+    }
+}
+
+/// A whole disk in sysfs.
+pub(crate) struct Found {
+    /// Path that the command line names.
+    pub device: String,
+    /// Folder in sysfs.
+    pub folder: PathBuf,
+    /// Names in sysfs of the disk and its partitions, such as `sdb` and `sdb1`.
+    names: Vec<String>,
+    /// Device numbers of the disk and its partitions, such as `8:16`.
+    numbers: Vec<String>,
+}
+
+impl System {
+    /// Finds the whole disk with a device number, such as `8:16`.
+    ///
+    /// # Errors
+    /// [`DiskError::NotADisk`], [`DiskError::Partition`] or [`DiskError::NoMedium`].
+    pub(crate) fn find(&self, device: &str, number: &str) -> Result<Found, DiskError> {
+        let link = self.sys.join("dev/block").join(number);
+        let folder = fs::canonicalize(link).map_err(|_| DiskError::NotADisk {
+            path: device.to_string(),
+        })?;
+        if folder.join("partition").exists() {
+            let disk = folder.parent().map(name_of).unwrap_or_default();
+            return Err(DiskError::Partition {
+                path: device.to_string(),
+                disk,
+            });
+        }
+        let children = folders(&folder).into_iter();
+        let partitions = children.filter(|path| path.join("partition").exists());
+        let all: Vec<PathBuf> = std::iter::once(folder.clone()).chain(partitions).collect();
+        let found = Found {
+            device: device.to_string(),
+            names: all.iter().map(|path| name_of(path)).collect(),
+            numbers: all
+                .iter()
+                .filter_map(|path| text(&path.join("dev")))
+                .collect(),
+            folder,
+        };
+        if self.identity(&found).capacity_bytes == 0 {
+            return Err(DiskError::NoMedium {
+                path: device.to_string(),
+            });
+        }
+        Ok(found)
+    }
+
+    /// Returns the identity of the whole disk with a device number, if nothing uses it. `device` is its path.
+    ///
+    /// # Errors
+    /// [`DiskError`].
+    pub fn inspect(&self, device: &str, number: &str) -> Result<Identity, DiskError> {
+        let found = self.find(device, number)?;
+        self.check_unused(&found)?;
+        Ok(self.identity(&found))
+    }
+
+    /// Reads the identity of a disk.
+    pub(crate) fn identity(&self, found: &Found) -> Identity {
+        Identity::read(&found.device, &found.folder)
+    }
+
+    /// Returns an error if anything uses the disk or one of its partitions.
+    pub(crate) fn check_unused(&self, found: &Found) -> Result<(), DiskError> {
+        let uses = [
+            self.root_file_system(found),
+            self.mounted(found),
+            self.swap(found),
+            self.holder(found),
+            self.loop_device(found),
+        ];
+        match uses.into_iter().flatten().next() {
+            None => Ok(()),
+            Some((by, remedy)) => Err(DiskError::InUse {
+                path: found.device.clone(),
+                by,
+                remedy,
+            }),
+        }
+    }
+
+    fn root_file_system(&self, found: &Found) -> Option<(String, String)> {
+        let all = mounts(&self.proc_text("self/mountinfo"));
+        let roots = all.iter().filter(|mount| mount.point == "/");
+        let mut disks = roots.flat_map(|mount| self.below(&mount.number));
+        disks
+            .any(|number| found.numbers.contains(&number))
+            .then(|| {
+                (
+                    String::from("the disk holds the root file system of this computer"),
+                    String::from("name another disk"),
+                )
+            })
+    }
+
+    /// Returns a device number and those of all devices below it: those that hold a logical volume or a RAID.
+    fn below(&self, number: &str) -> Vec<String> {
+        let mut all = vec![number.to_string()];
+        let mut next = 0;
+        while let Some(number) = all.get(next) {
+            let slaves = self.sys.join("dev/block").join(number).join("slaves");
+            let numbers = entries(&slaves)
+                .into_iter()
+                .filter_map(|path| text(&path.join("dev")));
+            let new: Vec<_> = numbers.filter(|number| !all.contains(number)).collect();
+            all.extend(new);
+            next += 1;
+        }
+        all
+    }
+
+    fn mounted(&self, found: &Found) -> Option<(String, String)> {
+        let all = mounts(&self.proc_text("self/mountinfo"));
+        let mount = all.iter().find(|mount| {
+            // A file system on several disks has a number of its own.
+            found.numbers.contains(&mount.number) || found.is_named(&mount.source)
+        })?;
+        Some((
+            format!("{} is mounted on {}", mount.source, mount.point),
+            format!("unmount it: umount {}", mount.point),
+        ))
+    }
+
+    fn swap(&self, found: &Found) -> Option<(String, String)> {
+        let all = swaps(&self.proc_text("swaps"));
+        let swap = all.into_iter().find(|swap| found.is_named(swap))?;
+        Some((
+            format!("{swap} is swap space of this computer"),
+            format!("turn it off: swapoff {swap}"),
+        ))
+    }
+
+    fn holder(&self, found: &Found) -> Option<(String, String)> {
+        let partitions = found
+            .names
+            .iter()
+            .skip(1)
+            .map(|name| found.folder.join(name));
+        let folders = std::iter::once(found.folder.clone()).chain(partitions);
+        let holders = folders.flat_map(|folder| entries(&folder.join("holders")));
+        let holder = holders.map(|path| name_of(&path)).next()?;
+        Some((
+            format!("/dev/{holder} (encryption, RAID or a logical volume) uses the disk"),
+            format!("close /dev/{holder}"),
+        ))
+    }
+
+    fn loop_device(&self, found: &Found) -> Option<(String, String)> {
+        let blocks = entries(&self.sys.join("block"));
+        let mut backed = blocks.into_iter().filter_map(|path| {
+            let file = fs::read_to_string(path.join("loop/backing_file")).ok()?;
+            Some((name_of(&path), file.trim_end_matches('\n').to_string()))
+        });
+        let (name, file) = backed.find(|(_, file)| found.is_named(file))?;
+        Some((
+            format!("/dev/{name} is a loop device on {file}"),
+            format!("detach it: losetup -d /dev/{name}"),
+        ))
+    }
+
+    /// Reads a file below `/proc`; empty if it cannot be read.
+    fn proc_text(&self, name: &str) -> String {
+        let bytes = fs::read(self.proc.join(name)).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+impl Found {
+    /// Returns true if a path names the disk or one of its partitions, perhaps through a link.
+    fn is_named(&self, path: &str) -> bool {
+        let real = fs::canonicalize(path).unwrap_or(PathBuf::from(path));
+        let is_device = |path: &Path| path.parent() == Some(Path::new("/dev"));
+        is_device(&real) && self.names.contains(&name_of(&real))
+    }
+}
+
+fn name_of(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}
+
+fn folders(folder: &Path) -> Vec<PathBuf> {
+    let mut paths = entries(folder);
+    paths.retain(|path| path.is_dir());
+    paths
+}
