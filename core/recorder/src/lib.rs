@@ -62,8 +62,9 @@
 //! fast enough, and files begin at such multiples.
 //!
 //! **Samples take precedence.** File-system steps, reads and checkpoints get the card only when all rings can absorb
-//! them plus the longest stall. While other tasks read, samples stay in the rings until they fill a page, which is then
-//! written in one burst. Urgent steps, such as preparing a file that is needed now, wait at most 20 ms.
+//! them plus the longest stall, and steps that are not urgent wait for the end of a page. While other tasks read,
+//! samples stay in the rings until they fill a page, which is then written in one burst. Urgent steps, such as preparing
+//! a file that is needed now, wait at most 20 ms.
 //!
 //! # A checkpoint, step by step
 //!

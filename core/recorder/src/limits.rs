@@ -126,6 +126,9 @@ const _: () = assert!(URGENT_US > 4 * 50 * PATIENCE_US);
 /// The same if a recording may have to be removed first, which takes about 200 more steps.
 pub(crate) const URGENT_REMOVAL_US: u64 = 30_000_000;
 const _: () = assert!(URGENT_REMOVAL_US > 4 * 250 * PATIENCE_US);
+/// Maximum time that a file-system step waits for the end of a page, in us. Streams that need longer to fill a page do
+/// not let it wait.
+pub(crate) const PAGE_WAIT_US: u32 = 1_000_000;
 /// Maximum time that an urgent file-system step waits for the rings, in us.
 pub(crate) const PATIENCE_US: u64 = 20_000;
 /// Interval between two attempts to prepare a file on a full card, in us.

@@ -142,6 +142,54 @@ fn four_streams_share_a_card() {
     }
 }
 
+/// File-system steps end a write only between two pages, so that rotation does not fill the card's log with pages of
+/// many erase blocks: the card would have to merge them all in a single stall.
+#[test]
+fn rotation_causes_no_stall_that_fills_the_ring() {
+    let mut device = device("kingston-8g", CLOCK_HZ);
+    device.config = Config {
+        file_bytes: 64 << 20,
+        rotate_us: Some(1_000_000),
+        ..Config::default()
+    };
+    let files = Cell::new(0);
+    let logged = device.log(
+        [lines(b"REC", 975, 100, 65_536)],
+        |_, event| files.set(files.get() + u32::from(matches!(event, Event::Opened { .. }))),
+        nothing,
+    );
+    let [summary] = done(logged.outcome);
+    println!("{} files, {summary:?}", files.get());
+    assert_eq!((summary.lost, summary.window_breaches), (0, 0));
+    assert!(files.get() >= 20, "{} files", files.get());
+    assert!(summary.ring_peak_bytes < 65_536 * 2 / 3);
+}
+
+/// At 860 samples per second, each requested file begins at once, and the durability window is met.
+#[test]
+fn a_new_file_every_quarter_of_a_second_costs_nothing() {
+    for card in ["class10-16g", "kingston-8g", "toshiba-8g"] {
+        let device = device(card, CLOCK_HZ);
+        let files = Cell::new(0);
+        let logged = device.log(
+            [lines(b"REC", 860, 20, 65_536)],
+            |_, event| files.set(files.get() + u32::from(matches!(event, Event::Opened { .. }))),
+            |control, _, world| {
+                Some(Box::pin(async move {
+                    loop {
+                        world.sleep_ns(250_000_000).await;
+                        control.rotate();
+                    }
+                }))
+            },
+        );
+        let [summary] = done(logged.outcome);
+        println!("{card}: {} files, {summary:?}", files.get());
+        assert_eq!((summary.lost, summary.window_breaches), (0, 0));
+        assert!(files.get() >= 70, "{} files", files.get());
+    }
+}
+
 /// A flush makes all samples that were pushed before it durable within the flush's time limit.
 #[test]
 fn a_flush_meets_its_time_limit() {

@@ -4,7 +4,8 @@ use super::Shell;
 use crate::Clock;
 use crate::event::Event;
 use crate::limits::{
-    MARK_BLOCKS, OVERDUE_PART, OVERDUE_US_MIN, PATIENCE_US, STEP_PART, URGENT_REMOVAL_US, URGENT_US,
+    MARK_BLOCKS, OVERDUE_PART, OVERDUE_US_MIN, PAGE_WAIT_US, PATIENCE_US, STEP_PART,
+    URGENT_REMOVAL_US, URGENT_US,
 };
 use crate::plan::{Block, Card, Checkpoint, Conditions, StreamConditions, TrackConditions};
 use crate::reads::ReadDesk;
@@ -159,14 +160,22 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         self.absorbs(self.costs.commit.us())
     }
 
+    /// Returns true if all rings absorb a file-system step, and the step interrupts no write within a page that is about
+    /// to be complete: a card that has part of a page writes the rest of its erase block to the log, and merges both
+    /// later.
     pub(super) fn absorbs_step(&self) -> bool {
-        self.absorbing().all(|stream| {
-            self.costs.absorbs_step(
-                stream.rate,
-                stream.consumer.level_bytes(),
-                stream.consumer.capacity_bytes(),
-            )
-        })
+        let is_between = match self.state.card {
+            Card::Writing(at) => self.is_at_page(at) || !self.is_page_near(at),
+            _ => true,
+        };
+        is_between
+            && self.absorbing().all(|stream| {
+                self.costs.absorbs_step(
+                    stream.rate,
+                    stream.consumer.level_bytes(),
+                    stream.consumer.capacity_bytes(),
+                )
+            })
     }
 
     /// Returns true if a requested read may be carried out now. A read must not end a write within a page, or while the
@@ -206,6 +215,13 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             }
             _ => true,
         }
+    }
+
+    /// Returns true if a track fills the rest of the page within [`PAGE_WAIT_US`].
+    fn is_page_near(&self, at: u8) -> bool {
+        let page_bytes = u64::from(self.limits().page_blocks) * BLOCK_BYTES as u64;
+        let rates = self.of_track(at).map(|stream| stream.rate);
+        rates.map(|rate| rate.bytes_in(PAGE_WAIT_US)).sum::<u64>() >= page_bytes
     }
 
     /// Returns true if the rings of a track hold the contents of another page, or one of them is half full.
