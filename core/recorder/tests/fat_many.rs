@@ -4,6 +4,7 @@ mod fat_rig;
 
 use cardiograph_recorder::{FileRecord, Request, ShortText};
 use fat_rig::*;
+use std::collections::VecDeque;
 
 /// A 16 GB card as formatted by the SD Association's tool.
 const CARD: Spec = Spec {
@@ -110,4 +111,35 @@ fn ten_thousand_recordings_cost_no_more_than_ten() {
     assert_eq!(rig.next(REQUEST), rec(RECORDINGS + 1));
     assert_eq!(rig.list(9).len(), 1000);
     assert_eq!(rig.list(9)[999].record.session.as_str(), SESSION);
+}
+
+/// Setup: files of 64 MiB, of which the recorder leaves each after 100 kB. When it has used the whole card once, no free
+/// run is as long as a file any more.
+#[test]
+fn files_left_early_need_no_search_of_the_whole_table() {
+    let mut rig = Rig::mounted(CARD.make().disk);
+    let request = Request {
+        blocks: (64 << 20) / 512,
+        ..REQUEST
+    };
+    let mut reads_max = 0;
+    let mut blocks_min = u32::MAX;
+    let mut prepared = VecDeque::new();
+    for _ in 0..600 {
+        let (reads, _) = cost(&mut rig, |rig| {
+            prepared.push_back(rig.reserve(request).unwrap());
+        });
+        reads_max = reads_max.max(reads);
+        blocks_min = blocks_min.min(prepared[0].extent.blocks);
+        if prepared.len() == 7 {
+            let slot = prepared.pop_front().unwrap().slot;
+            let id = rig.next(REQUEST);
+            let record = FileRecord::of_length(id, 100_000);
+            rig.close(slot, record).unwrap();
+        }
+    }
+    println!("at most {reads_max} reads, at least {blocks_min} blocks");
+    // Its table has 3,800 blocks, of which one file takes 16.
+    assert!(reads_max < 100, "{reads_max} reads");
+    assert!(blocks_min < request.blocks && blocks_min >= request.blocks / 2);
 }

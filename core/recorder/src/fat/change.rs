@@ -73,7 +73,7 @@ impl FatVolume {
             return Err(Error::Exists);
         }
         let (name, room) = self.room_for(card, &parent, name).await?;
-        let (first, found) = self.free_run(card, 1).await?;
+        let (first, found) = self.free_run(card, 1, 1).await?;
         if found == 0 {
             return Err(Error::NoSpace { longest_blocks: 0 });
         }

@@ -50,7 +50,10 @@ impl FatVolume {
         self.append_to_directory(card, last).await
     }
 
-    /// Finds a free run for a request: of the requested length, or the longest available.
+    /// Finds a free run for a request: of the requested length, of at least half of it, or the longest available.
+    ///
+    /// Files that were left early have gaps of almost the requested length between them. To find a longer run, the whole
+    /// FAT would have to be read for each file, which takes thousands of steps.
     pub(super) async fn run_for<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -63,7 +66,7 @@ impl FatVolume {
         if least > most {
             return Err(Error::TooLong);
         }
-        let (first, clusters) = self.free_run(card, wanted).await?;
+        let (first, clusters) = self.free_run(card, least.max(wanted / 2), wanted).await?;
         if clusters < least {
             return Err(Error::NoSpace {
                 longest_blocks: clusters * blocks,

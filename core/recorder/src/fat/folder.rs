@@ -139,7 +139,7 @@ impl FatVolume {
     ) -> Result<u32, Error<B::Error>> {
         let place = self.place_for_entry(card).await?;
         let clusters = self.layout.folder_clusters();
-        let (first, found) = self.free_run(card, clusters).await?;
+        let (first, found) = self.free_run(card, clusters, clusters).await?;
         if found < clusters {
             let longest_blocks = found * self.layout.cluster_blocks;
             return Err(Error::NoSpace { longest_blocks });

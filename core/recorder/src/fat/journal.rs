@@ -249,8 +249,9 @@ impl FatVolume {
         let clusters = self.journal_clusters();
         let room = self.room(card).await?;
         let more = u32::from(matches!(room, Room::Full(_)));
-        let (first, found) = self.free_run(card, clusters + more).await?;
-        if found < clusters + more {
+        let needed = clusters + more;
+        let (first, found) = self.free_run(card, needed, needed).await?;
+        if found < needed {
             return Err(Error::NoSpace {
                 longest_blocks: found * self.layout.cluster_blocks,
             });

@@ -161,7 +161,7 @@
 //! recording's number determines its position in its folder and in the index. A mount reads the root
 //! directory, the journal, and both ends of the chains of unfinished files; if numbers have to be determined
 //! again, also one folder per prefix. A search for free clusters reads the FAT one block at a time, from the
-//! end of the last search up to the first run that is long enough. A folder takes 585 blocks.
+//! end of the last search up to the first run that is long enough; for a file, half its maximum length is. A folder takes 585 blocks.
 
 mod chains;
 mod change;

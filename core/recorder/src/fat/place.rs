@@ -378,7 +378,7 @@ impl FatVolume {
         card: &mut B,
         last: u32,
     ) -> Result<Place, Error<B::Error>> {
-        let (new, found) = self.free_run(card, 1).await?;
+        let (new, found) = self.free_run(card, 1, 1).await?;
         if found == 0 {
             return Err(Error::NoSpace { longest_blocks: 0 });
         }

@@ -39,6 +39,17 @@ const UNIT_BLOCKS_MAX: u32 = 8192;
 /// Minimum length of a file in units to which it is aligned, so that little space is lost between files.
 const UNITS_OF_FILE_MIN: u32 = 8;
 
+/// A search for a run of free clusters.
+struct Search {
+    /// Length at which the search ends when the run does.
+    enough: u32,
+    /// Length at which the search ends within the run.
+    wanted: u32,
+    /// The run begins at a multiple of this number of clusters of the card. With 1 it begins anywhere, because clusters
+    /// need not be aligned to their own size.
+    unit: u32,
+}
+
 impl FatVolume {
     /// Reads the FAT block with this cluster's entry, and returns the entry with all its bits.
     pub(super) async fn entry<B: Blocks>(
@@ -205,14 +216,15 @@ impl FatVolume {
         Ok(())
     }
 
-    /// Returns the first cluster and the length of the first free run of `wanted` clusters from the hint on,
-    /// or of the longest if none is long enough. The length is 0 if no cluster is free.
+    /// Returns the first cluster and the length of the first free run of at least `enough` clusters from the hint on,
+    /// cut to `wanted`, or of the longest if none is long enough. The length is 0 if no cluster is free.
     ///
     /// A long run begins at a multiple of the card's allocation unit if there is such a run: on many cards a
     /// unit is slower when it is not written from its beginning.
     pub(super) async fn free_run<B: Blocks>(
         &mut self,
         card: &mut B,
+        enough: u32,
         wanted: u32,
     ) -> Result<(u32, u32), Error<B::Error>> {
         let blocks = wanted.saturating_mul(self.layout.cluster_blocks);
@@ -222,22 +234,26 @@ impl FatVolume {
             .layout
             .block_of(FIRST_DATA_CLUSTER)
             .is_multiple_of(self.layout.cluster_blocks);
+        let mut search = Search {
+            enough,
+            wanted,
+            unit: clusters,
+        };
         if clusters > 1 && is_aligned {
-            let found = self.free_run_at(card, wanted, clusters).await?;
-            if found.1 == wanted {
+            let found = self.free_run_at(card, &search).await?;
+            if found.1 >= search.enough {
                 return Ok(found);
             }
         }
-        self.free_run_at(card, wanted, 1).await
+        search.unit = 1;
+        self.free_run_at(card, &search).await
     }
 
-    /// Like [`free_run`](Self::free_run), for runs that begin at a multiple of `unit` clusters of the card.
-    /// With a `unit` of 1 they begin anywhere, because clusters need not be aligned to their own size.
+    /// Searches from the hint on, then before it.
     async fn free_run_at<B: Blocks>(
         &mut self,
         card: &mut B,
-        wanted: u32,
-        unit: u32,
+        search: &Search,
     ) -> Result<(u32, u32), Error<B::Error>> {
         let end = self.layout.clusters_end;
         let hint = self.record.hint;
@@ -246,14 +262,14 @@ impl FatVolume {
         } else {
             FIRST_DATA_CLUSTER
         };
-        let behind = self.free_run_in(card, hint..end, wanted, unit).await?;
-        if behind.1 == wanted || hint == FIRST_DATA_CLUSTER {
+        let behind = self.free_run_in(card, hint..end, search).await?;
+        if behind.1 >= search.enough || hint == FIRST_DATA_CLUSTER {
             return Ok(behind);
         }
         // A run may begin before the hint and end after it.
-        let overlap = hint.saturating_add(wanted).min(end);
+        let overlap = hint.saturating_add(search.wanted).min(end);
         let before = self
-            .free_run_in(card, FIRST_DATA_CLUSTER..overlap, wanted, unit)
+            .free_run_in(card, FIRST_DATA_CLUSTER..overlap, search)
             .await?;
         Ok(if before.1 >= behind.1 { before } else { behind })
     }
@@ -262,10 +278,9 @@ impl FatVolume {
         &mut self,
         card: &mut B,
         clusters: core::ops::Range<u32>,
-        wanted: u32,
-        unit: u32,
+        search: &Search,
     ) -> Result<(u32, u32), Error<B::Error>> {
-        let unit_blocks = unit * self.layout.cluster_blocks;
+        let unit_blocks = search.unit * self.layout.cluster_blocks;
         let per_block = self.layout.entries_of_block();
         let mut longest = (clusters.start, 0);
         let mut run = 0;
@@ -276,13 +291,14 @@ impl FatVolume {
                 self.entry_here(cluster)
             };
             // A nonzero reserved upper nibble counts as used, because rewriting the entry would clear it.
-            let is_aligned = unit == 1 || self.layout.block_of(cluster).is_multiple_of(unit_blocks);
+            let is_aligned =
+                search.unit == 1 || self.layout.block_of(cluster).is_multiple_of(unit_blocks);
             let may_be_in = run > 0 || is_aligned;
             run = if entry == 0 && may_be_in { run + 1 } else { 0 };
             if run > longest.1 {
                 longest = (cluster + 1 - run, run);
             }
-            if run == wanted {
+            if run == search.wanted || run == 0 && longest.1 >= search.enough {
                 break;
             }
         }
