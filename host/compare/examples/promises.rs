@@ -1,13 +1,14 @@
 //! The recorder's promises on the seven cards of study 5, simulated, with a buffer of 64 KiB.
 //!
-//! `cargo run --release -p cardiograph-compare --example promises [sustained|below|rotate|readers] [MB] [SEEDS] [CARD]`
+//! `cargo run --release -p cardiograph-compare --example promises [sustained|below|rotate|readers] [MB] [SEEDS] [CARD] \
+//! [MIB]`
 //!
 //! - `sustained`: one to four binary streams, whose encoded files grow at 95 % of the bound. The bound is the rate that
 //!   a plain CMD25 loop sustains on the same card with the same buffer when it writes MB megabytes (default 600). No
 //!   sample may be lost.
 //! - `below`: one and four streams at 79 % of the bound with a durability window of 1 s, which must never be
 //!   exceeded.
-//! - `rotate`: text at a quarter of the bound, a new file every second, for 10 minutes.
+//! - `rotate`: text at a quarter of the bound, a new file of up to MIB every second (default 64), for 10 minutes.
 //! - `readers`: text at half of the bound, while one reader reads 8 KiB at a time without pause, for 60 s.
 //!
 //! In all modes except `readers`, each sample is read back by another FAT library.
@@ -81,7 +82,7 @@ fn main() -> Result<(), String> {
                 "below" => [1, 4]
                     .into_iter()
                     .try_for_each(|streams| run.binary(streams, 0.79, bytes))?,
-                "rotate" => run.rotate()?,
+                "rotate" => run.rotate(number(4, 64)?)?,
                 "readers" => run.readers()?,
                 other => return Err(format!("there is no promise {other}")),
             }
@@ -136,7 +137,7 @@ impl Run {
         self.record(streams, &samples, config)
     }
 
-    fn rotate(&self) -> Result<(), String> {
+    fn rotate(&self, file_mib: u32) -> Result<(), String> {
         let rate_hz = (self.bound / 4.0 / SAMPLE_BYTES as f64) as u32;
         let lines = Lines {
             rate_hz,
@@ -145,6 +146,7 @@ impl Run {
         };
         let config = Config {
             rotate_us: Some(1_000_000),
+            file_bytes: file_mib << 20,
             ..Config::default()
         };
         self.record(1, &lines, config)
