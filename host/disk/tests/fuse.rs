@@ -4,13 +4,17 @@
 mod common;
 
 use cardiograph_disk::{
-    Aligned, Capacity, CapacityPlan, RawDisk, RawStore, System, check_capacity, read_workload,
+    Aligned, Capacity, CapacityPlan, DiskError, RawDisk, RawStore, System, check_capacity,
+    read_workload,
 };
+use cardiograph_store::{Directory, Io};
 use cardiograph_workload::{Activity, Clock, Observer, Operation, Phase, Workload, run};
 use common::fuse::{Disk, Mounted};
 use common::{Loop, in_a_namespace};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -302,6 +306,98 @@ fn planted_stalls_are_found_at_their_offsets_on_a_raw_disk() {
         // The only file is the first region.
         compare(&planted, &seen.0, |offset_bytes| offset_bytes);
     }
+}
+
+/// Takes the extents of the file from the file system (FIEMAP) after its last write.
+struct Extents {
+    seen: Operations,
+    file: PathBuf,
+    /// First block of the file, first block on the disk, and number of blocks of each extent.
+    extents: Vec<(u64, u64, u64)>,
+}
+
+impl Observer for Extents {
+    fn observe(&mut self, operation: &Operation) -> ControlFlow<()> {
+        self.seen.0.push(*operation);
+        if self.seen.0.len() == 2048 {
+            let listed = Command::new("filefrag").arg("-v").arg(&self.file).output();
+            let text = String::from_utf8(listed.unwrap().stdout).unwrap();
+            assert!(text.contains("blocks of 4096 bytes"), "{text}");
+            self.extents = text.lines().filter_map(extent).collect();
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn poll(&mut self, _: Activity, _: u64) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+/// Parses a row such as `   0:        0..    2047:       8192..     10239:   2048:             last,eof`.
+fn extent(row: &str) -> Option<(u64, u64, u64)> {
+    let mut columns = row.split(':').skip(1);
+    let mut first = || columns.next()?.split("..").next()?.trim().parse().ok();
+    Some((first()?, first()?, first()?))
+}
+
+#[test]
+fn planted_stalls_are_found_at_their_offsets_below_ext4() {
+    if !in_a_namespace("planted_stalls_are_found_at_their_offsets_below_ext4") {
+        return;
+    }
+    for seed in 1..=cards() {
+        let (disk, log) = stalling(seed, &[]);
+        let folder = tempfile::tempdir().unwrap();
+        let Some(mounted) = Mounted::at(folder.path(), disk) else {
+            return;
+        };
+        let Some(attached) = Loop::over(&mounted.disk(), &[]) else {
+            return;
+        };
+        let files = tempfile::tempdir().unwrap();
+        succeed(Command::new("mkfs.ext4").args(["-q", "-b", "4096", &attached.device]));
+        succeed(
+            Command::new("mount")
+                .arg(&attached.device)
+                .arg(files.path()),
+        );
+        let mut store = Directory::open(files.path(), Io::Direct).unwrap();
+        let mut seen = Extents {
+            seen: Operations::default(),
+            file: files.path().join("writeTimeTemp/test_0/temp_0.txt"),
+            extents: Vec::new(),
+        };
+        let mut buffer = Aligned::zeros(WORKLOAD.buffer_bytes());
+        let mut clock = HostClock(Instant::now());
+        run(&WORKLOAD, &mut store, &mut clock, &mut seen, buffer.bytes()).unwrap();
+        let refused = RawDisk::open(&System::default(), &attached.device);
+        assert!(
+            matches!(refused, Err(DiskError::InUse { .. })),
+            "the disk is mounted"
+        );
+        succeed(Command::new("umount").arg(files.path()));
+        let planted = log.lock().unwrap().clone();
+        assert!(planted.len() > 5, "{planted:?}");
+        assert!(!seen.extents.is_empty());
+        let on_disk = |offset_bytes: u64| {
+            let block = offset_bytes / BLOCK_BYTES;
+            let extent = seen
+                .extents
+                .iter()
+                .find(|(file, _, count)| (*file..file + count).contains(&block));
+            let (file, disk, _) = extent.expect("an extent covers each block");
+            (disk + block - file) * BLOCK_BYTES
+        };
+        compare(&planted, &seen.seen.0, on_disk);
+    }
+}
+
+fn succeed(command: &mut Command) {
+    let status = command.status();
+    assert!(
+        status.is_ok_and(|status| status.success()),
+        "{command:?} failed"
+    );
 }
 
 #[test]
