@@ -14,6 +14,8 @@ use std::ops::ControlFlow;
 /// Name of the file that the studies' policies write.
 const PATH: &str = "RECORD.CSV";
 const NS_PER_S: u64 = 1_000_000_000;
+/// Size of the recorder's files, as in `cardiograph record`.
+const FILE_BYTES: u32 = 45 << 20;
 
 /// Losses of one recording.
 pub(crate) struct Losses {
@@ -89,6 +91,7 @@ fn stream(
         buffer_bytes: buffer_bytes as usize,
         window: Window::Us(task.spec.durability_window_ms * 1000),
         config: Config {
+            file_bytes: FILE_BYTES,
             when_full: WhenFull::RemoveOldest,
             ..Config::default()
         },
