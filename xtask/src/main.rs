@@ -23,6 +23,8 @@
 //! `cargo xtask boards --long`: hours on the emulated boards, near the bound and with many power cuts; writes dated runs
 //! to `benchmarks/runs`.
 //!
+//! `cargo xtask python`: only the tests of the Python package.
+//!
 //! `cargo xtask page`: only the page of the server, in headless Chromium.
 //!
 //! `cargo xtask pictures`: takes the pictures of the README again.
@@ -50,6 +52,7 @@ mod mutants;
 mod packages;
 mod page;
 mod power_cut;
+mod python;
 mod qemu;
 mod readme;
 mod rp2040;
@@ -59,7 +62,7 @@ mod test;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask test | english | readme | firmware | crates | arduino | c | page | pictures | rp2040 | qemu | network | boards [--long] | size | power-cut | bench [overhead|analyze|card|page|pan|recorder|serve] | mutants [SHARDS] | fuzz SECONDS";
+const USAGE: &str = "usage: cargo xtask test | english | readme | firmware | crates | arduino | c | python | page | pictures | rp2040 | qemu | network | boards [--long] | size | power-cut | bench [overhead|analyze|card|page|pan|recorder|serve] | mutants [SHARDS] | fuzz SECONDS";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -72,6 +75,7 @@ fn main() -> ExitCode {
         ["mutants", args @ ..] => mutants::with(args),
         ["arduino"] => arduino::all().map(drop),
         ["c"] => c::all().map(drop),
+        ["python"] => python::tests().map(drop),
         ["crates"] => crates::all().map(drop),
         ["firmware"] => firmware::all().map(drop),
         ["page"] => page::all().map(drop),

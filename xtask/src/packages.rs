@@ -89,6 +89,20 @@ pub const PYTHON_FOR_TESTS: &[&str] = &[
     "jsonschema==4.26.0",
 ];
 
+/// Python packages for the tests of the package `cardiograph`: readers of its tables, a cluster and a notebook.
+pub const PYTHON_FOR_PACKAGE: &[&str] = &[
+    "pyulog==1.3.0",
+    "pandas==3.1.1",
+    "pyarrow==26.0.1",
+    "polars==2.1.0",
+    "duckdb==2.0.0",
+    "pytest==9.2.0",
+    "matplotlib==3.11.2",
+    "distributed==2026.8.0",
+    "nbclient==0.11.0",
+    "ipykernel==7.4.0",
+];
+
 /// Packages for the firmware tests.
 pub const FOR_FIRMWARE: &[Package] = &[
     Package {
@@ -283,14 +297,18 @@ pub fn install(packages: &[Package]) -> Result<(), String> {
 
 /// Installs Python packages to `target/python`, where the tests expect them.
 pub fn install_python(packages: &[&str]) -> Result<(), String> {
-    let folder = root().join("target/python");
+    install_python_to(&root().join("target/python"), packages)
+}
+
+/// Installs Python packages to a folder.
+pub fn install_python_to(folder: &Path, packages: &[&str]) -> Result<(), String> {
     // List of the installed packages, which shows when another package or version is required.
     let list = folder.join("packages.txt");
     let wanted = packages.join("\n");
     if std::fs::read_to_string(&list).is_ok_and(|installed| installed == wanted) {
         return Ok(());
     }
-    check(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
+    check(Command::new("python3").args(["-m", "venv"]).arg(folder))?;
     let mut command = Command::new(folder.join("bin/pip"));
     command.args(["install", "--quiet", "--disable-pip-version-check"]);
     check(command.args(packages)).map_err(|error| {

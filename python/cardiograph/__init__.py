@@ -1,0 +1,223 @@
+"""Measures and explains the write stalls of SD cards and flash media.
+
+Figures are the dicts of the command's JSON: keys end with their unit, such as ``_us`` or ``_bytes``. Tables follow the
+Arrow PyCapsule protocol, so that polars, pyarrow and DuckDB read them without copying. All cards whose names begin with
+``sim:`` are simulated.
+
+Long calls release the GIL, show progress (``progress=False`` hides it) and end with ``KeyboardInterrupt`` at Ctrl-C.
+Inputs that cannot be used raise `CardiographError`, a ``ValueError`` with the sentence that the command prints.
+"""
+
+import json as _json
+import os as _os
+
+from . import cardiograph_native as _native
+from ._progress import callback as _callback
+from ._sweep import Answer, sweep
+from ._trace import Trace
+from .cardiograph_native import CardiographError, __version__
+
+__all__ = [
+    "Answer",
+    "CardiographError",
+    "Trace",
+    "__version__",
+    "analyze",
+    "bench",
+    "compare",
+    "plan",
+    "read",
+    "record",
+    "simulate",
+    "sweep",
+    "write_trace",
+]
+
+
+def read(path, *, block_bytes=512, time_unit=None, time_column=None, latency_column=None, progress=True):
+    """Reads a trace or recording in any format that the command ``analyze`` reads.
+
+    Args:
+        path: File.
+        block_bytes: Payload of each write in bytes, for formats that do not state it.
+        time_unit: Unit of times that the file does not name: ``"s"``, ``"ms"``, ``"us"`` or ``"ns"``.
+        time_column: Name or number (from 1) of the column of times.
+        latency_column: Name or number of the column of latencies.
+        progress: False, True, or a callable that gets the bytes read and their total.
+
+    Returns:
+        `Trace`: one row per operation, of shape (n, 6). For a recording, one row per interval between two samples, and
+        ``gaps`` lists the samples that are late or missing.
+    """
+    path = _os.fspath(path)
+    watch = _callback(progress, "reading")
+    native = _native.read(path, block_bytes, time_unit, time_column, latency_column, watch)
+    trace = Trace(native)
+    if trace.kind == "recording":
+        figures = analyze(
+            path,
+            block_bytes=block_bytes,
+            time_unit=time_unit,
+            time_column=time_column,
+            latency_column=latency_column,
+            progress=progress,
+        )
+        trace.gaps = figures["cadence"]["gaps"]
+    return trace
+
+
+def analyze(
+    source,
+    *,
+    stall_threshold_us=None,
+    block_bytes=512,
+    time_unit=None,
+    time_column=None,
+    latency_column=None,
+    progress=True,
+):
+    """Computes latencies, stalls and sustained rates of a trace, or the sample timing of a recording.
+
+    Args:
+        source: File, or a `Trace` of writes or reads.
+        stall_threshold_us: Latencies above this threshold in us belong to a stall; None derives it from the trace.
+
+    The other arguments are those of `read`.
+
+    Returns:
+        dict: the figures of ``cardiograph analyze --json``.
+    """
+    threshold_ns = None
+    if stall_threshold_us is not None:
+        if not 0 < stall_threshold_us <= 1e15:
+            raise CardiographError(f"stall_threshold_us is {stall_threshold_us}; it must be above 0, up to 1e15")
+        threshold_ns = round(stall_threshold_us * 1000)
+    if isinstance(source, Trace):
+        return _json.loads(source._native._figures(threshold_ns))
+    watch = _callback(progress, "reading")
+    text = _native.analyze(
+        _os.fspath(source), threshold_ns, block_bytes, time_unit, time_column, latency_column, watch
+    )
+    return _json.loads(text)
+
+
+def compare(*paths, block_bytes=512, progress=True):
+    """Tells whether one card is faster than another, from traces of both.
+
+    Args:
+        paths: Two or more files; the first is the reference.
+        block_bytes: Payload of each write in bytes, for formats that do not state it.
+
+    Returns:
+        dict: the comparison of ``cardiograph compare --json``.
+    """
+    watch = _callback(progress, "reading")
+    return _json.loads(_native.compare([_os.fspath(path) for path in paths], block_bytes, watch))
+
+
+def plan(
+    source,
+    *,
+    rate_hz,
+    sample_bytes,
+    run_s=86_400.0,
+    buffer_bytes=65_536,
+    block_bytes=512,
+    progress=True,
+):
+    """Calculates the buffer size that a logger needs, and the risk that it loses samples.
+
+    Args:
+        source: File with a trace of writes, or a simulated card as ``sim:CARD@BOARD``.
+        rate_hz: Samples per second.
+        sample_bytes: Bytes per sample.
+        run_s: Length of a recording in s.
+        buffer_bytes: Buffer size in bytes for which the risk is calculated.
+        block_bytes: Payload of each write in bytes, for formats that do not state it.
+
+    Returns:
+        dict: a plan of ``cardiograph plan --json``.
+    """
+    watch = _callback(progress, "reading")
+    text = _native.plan(
+        _os.fspath(source), rate_hz, sample_bytes, run_s, buffer_bytes, block_bytes, watch
+    )
+    return _json.loads(text)
+
+
+def _settings(function, config, arguments, defaults):
+    """Merges a dict and keyword arguments; unknown keys are errors."""
+    settings = {**(config or {}), **arguments}
+    for key in settings:
+        if key not in defaults:
+            known = ", ".join(defaults)
+            raise CardiographError(f"{function} has no setting `{key}`; use {known}")
+    return {**defaults, **settings}
+
+
+def simulate(config=None, *, progress=True, **settings):
+    """Runs a workload on a new simulated card, in virtual time.
+
+    Args:
+        config: dict of settings, which keyword arguments replace:
+            ``target`` (default ``"sim:class10-16g@esp32"``),
+            ``workload`` (name or TOML file, default ``"blinky-stream-512"``),
+            ``seed`` (default 1).
+
+    Returns:
+        `Trace`: one row per operation, of shape (n, 6); times in ns of the card's clock.
+    """
+    defaults = {"target": "sim:class10-16g@esp32", "workload": "blinky-stream-512", "seed": 1}
+    chosen = _settings("simulate", config, settings, defaults)
+    watch = _callback(progress, "simulating")
+    return Trace(_native.simulate(chosen["target"], chosen["workload"], chosen["seed"], watch))
+
+
+def record(config=None, *, progress=True, **settings):
+    """Records samples on a new simulated card with the recorder or a policy of the studies, and verifies every sample.
+
+    Args:
+        config: dict of settings, which keyword arguments replace:
+            ``target`` (default ``"sim:class10-16g@esp32"``),
+            ``rate_hz`` (samples per second, default 860), ``sample_bytes`` (default 100),
+            ``run_s`` (length in s, default 60), ``buffer_bytes`` (default 65536),
+            ``durability_window_ms`` (default 1000), ``policy`` (``"stream"``, ``"naive"``, ``"keep-open"`` or
+            ``"after-session"``), ``session_s`` (default 10), ``seed`` (default 1).
+
+    Returns:
+        dict: figures of ``cardiograph record --json``.
+    """
+    watch = _callback(progress, "recording")
+    return _json.loads(_native.record(_json.dumps({**(config or {}), **settings}), watch))
+
+
+def bench(path, *, workload="blinky-stream-512", io="dsync", stop_after_s=60.0, progress=True):
+    """Measures the writes of a workload to a directory. New files are created, verified and removed.
+
+    Args:
+        path: Directory on the storage device, such as the mount point of a card.
+        workload: Name, or TOML file.
+        io: ``"dsync"``, ``"direct"``, ``"fsync-write"``, ``"fsync-file"`` or ``"buffered"``.
+        stop_after_s: Time limit in s.
+
+    Returns:
+        `Trace`: one row per operation, of shape (n, 6); times in ns of this computer's clock.
+    """
+    watch = _callback(progress, "measuring")
+    return Trace(_native.bench(_os.fspath(path), workload, io, stop_after_s, watch))
+
+
+def write_trace(table, path, *, target="", workload="", force=False):
+    """Writes a trace as Parquet, or as CSV if the name ends with ``.csv``.
+
+    Args:
+        table: `Trace`, or any table with an Arrow stream or a pandas frame with the columns ``operation`` (0 is a write,
+            1 a read), ``file``, ``offset``, ``length``, ``start_ns`` and ``end_ns``; needs pyarrow.
+        path: New file.
+        target: Measured device, for the metadata.
+        workload: Name of the workload, for the metadata.
+        force: True replaces an existing file.
+    """
+    from ._trace import native_of
+
+    native_of(table, target, workload)._write(_os.fspath(path), force)

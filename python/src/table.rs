@@ -1,0 +1,311 @@
+//! Traces as Arrow tables.
+
+use crate::error::{error, json};
+use crate::progress::{Callback, Watch};
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::{
+    ArrayRef, Int32Array, Int64Array, RecordBatch, RecordBatchIterator, UInt32Array,
+};
+use arrow_schema::{DataType, Field, Schema};
+use cardiograph_trace::{
+    About, Existing, Loaded, NewFile, Operation, OperationKind, ReadOptions, TimeUnit, WriteError,
+    read_with_progress, write_csv_to, write_parquet_to,
+};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyCapsule};
+use serde_json::json as object;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+/// Operations of a file or a run.
+#[pyclass(frozen, module = "cardiograph")]
+pub struct Trace {
+    trace: cardiograph_trace::Trace,
+    /// `trace` for writes or reads, `recording` for the intervals between samples.
+    kind: &'static str,
+    /// Properties beyond the operations, as JSON.
+    details: String,
+    batch: OnceLock<RecordBatch>,
+}
+
+impl Trace {
+    /// Wraps the trace of a run.
+    pub fn of(trace: cardiograph_trace::Trace, warnings: &[String]) -> Trace {
+        Trace {
+            trace,
+            kind: "trace",
+            details: object!({ "warnings": warnings }).to_string(),
+            batch: OnceLock::new(),
+        }
+    }
+
+    fn batch(&self) -> PyResult<&RecordBatch> {
+        if self.batch.get().is_none() {
+            let made = batch_of(&self.trace).map_err(error)?;
+            // Another thread may have made the same batch meanwhile.
+            drop(self.batch.set(made));
+        }
+        self.batch
+            .get()
+            .ok_or_else(|| error("the table is not available; call again"))
+    }
+}
+
+/// Converts a trace; the columns are those of Cardiograph's Parquet files.
+fn batch_of(trace: &cardiograph_trace::Trace) -> Result<RecordBatch, arrow_schema::ArrowError> {
+    let rows = trace.len();
+    let (mut kinds, mut files) = (Vec::with_capacity(rows), Vec::with_capacity(rows));
+    let numbers = || Vec::<i64>::with_capacity(rows);
+    let (mut offsets, mut lengths) = (numbers(), numbers());
+    let (mut starts, mut ends) = (numbers(), numbers());
+    for operation in trace.operations() {
+        kinds.push(match operation.kind {
+            OperationKind::Write => 0_i32,
+            OperationKind::Read => 1,
+        });
+        files.push(operation.file);
+        offsets.push(operation.offset_bytes as i64);
+        lengths.push(operation.length_bytes as i64);
+        starts.push(operation.start_ns as i64);
+        ends.push(operation.end_ns as i64);
+    }
+    let field = |name: &str, kind| Field::new(name, kind, false);
+    let schema = Schema::new(vec![
+        field("operation", DataType::Int32),
+        field("file", DataType::UInt32),
+        field("offset", DataType::Int64),
+        field("length", DataType::Int64),
+        field("start_ns", DataType::Int64),
+        field("end_ns", DataType::Int64),
+    ]);
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(Int32Array::from(kinds)),
+        Arc::new(UInt32Array::from(files)),
+        Arc::new(Int64Array::from(offsets)),
+        Arc::new(Int64Array::from(lengths)),
+        Arc::new(Int64Array::from(starts)),
+        Arc::new(Int64Array::from(ends)),
+    ];
+    RecordBatch::try_new(Arc::new(schema), columns)
+}
+
+#[pymethods]
+impl Trace {
+    fn __len__(&self) -> usize {
+        self.trace.len()
+    }
+
+    #[getter]
+    fn kind(&self) -> &'static str {
+        self.kind
+    }
+
+    #[getter]
+    fn target(&self) -> &str {
+        &self.trace.about.target
+    }
+
+    #[getter]
+    fn workload(&self) -> &str {
+        &self.trace.about.workload
+    }
+
+    #[getter]
+    fn notes(&self) -> Vec<String> {
+        self.trace.about.notes.clone()
+    }
+
+    #[getter]
+    fn _details(&self) -> &str {
+        &self.details
+    }
+
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        // The protocol permits to ignore the request.
+        drop(requested_schema);
+        let batch = py.detach(|| self.batch())?.clone();
+        let schema = batch.schema();
+        let batches = RecordBatchIterator::new([Ok(batch)], schema);
+        PyCapsule::new_with_value(
+            py,
+            FFI_ArrowArrayStream::new(Box::new(batches)),
+            c"arrow_array_stream",
+        )
+    }
+
+    fn _figures(&self, py: Python<'_>, stall_threshold_ns: Option<u64>) -> PyResult<String> {
+        if self.kind != "trace" {
+            return Err(error(
+                "a recording is analysed from its file; pass the path to analyze",
+            ));
+        }
+        py.detach(|| {
+            let copy = copy_of(&self.trace);
+            let report = cardiograph_report::figures_of(Loaded::Trace(copy), stall_threshold_ns);
+            json(&report.summary_with_warnings())
+        })
+    }
+
+    fn _write(&self, py: Python<'_>, path: PathBuf, force: bool) -> PyResult<()> {
+        let existing = match force {
+            true => Existing::Replace,
+            false => Existing::Keep,
+        };
+        py.detach(|| {
+            let mut file = NewFile::create_with(&path, existing).map_err(error)?;
+            let is_csv = path.extension().is_some_and(|extension| extension == "csv");
+            let written = match is_csv {
+                true => write_csv_to(&self.trace, &mut file),
+                false => write_parquet_to(&self.trace, &mut file),
+            };
+            written.map_err(|failed| error(WriteError::new(&path, failed)))?;
+            file.commit().map_err(error)
+        })
+    }
+}
+
+fn copy_of(trace: &cardiograph_trace::Trace) -> cardiograph_trace::Trace {
+    let mut copy = cardiograph_trace::Trace::new(trace.about.clone());
+    for operation in trace.operations() {
+        // The operations come from a trace, so they are in order.
+        let _ = copy.push(&operation);
+    }
+    copy
+}
+
+/// Parses options of the formats that lack them.
+pub fn options(
+    block_bytes: u64,
+    time_unit: Option<&str>,
+    time_column: Option<String>,
+    latency_column: Option<String>,
+) -> PyResult<ReadOptions> {
+    let unit = |name: &str| {
+        TimeUnit::named(name)
+            .ok_or_else(|| error(format!("time_unit: {name}: expected s, ms, us or ns")))
+    };
+    if !(1..=1 << 30).contains(&block_bytes) {
+        return Err(error(format!(
+            "block_bytes: {block_bytes} is not in 1 to {}; use the payload of each write",
+            1_u64 << 30
+        )));
+    }
+    Ok(ReadOptions {
+        block_bytes,
+        time_unit: time_unit.map(unit).transpose()?,
+        time_column,
+        latency_column,
+    })
+}
+
+/// Reads a file with progress and signals.
+pub fn load(path: &Path, options: &ReadOptions, progress: &Callback) -> PyResult<Loaded> {
+    let total = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+    let mut watch = Watch::new(progress, total);
+    // A reader cannot be stopped; a signal is raised at its end.
+    let loaded = read_with_progress(path, options, &mut |bytes| {
+        let _ = watch.show(bytes);
+    });
+    watch.finish()?;
+    loaded.map_err(error)
+}
+
+/// Reads a trace or recording.
+#[pyfunction]
+#[pyo3(signature = (path, block_bytes, time_unit, time_column, latency_column, progress))]
+pub fn read(
+    py: Python<'_>,
+    path: PathBuf,
+    block_bytes: u64,
+    time_unit: Option<&str>,
+    time_column: Option<String>,
+    latency_column: Option<String>,
+    progress: Callback,
+) -> PyResult<Trace> {
+    let options = options(block_bytes, time_unit, time_column, latency_column)?;
+    let name = path.display().to_string();
+    py.detach(|| match load(&path, &options, &progress)? {
+        Loaded::Trace(trace) => Ok(Trace::of(trace, &[])),
+        Loaded::Recording(recording) => {
+            let details = object!({
+                "samples": recording.samples,
+                "time_column": recording.time_column,
+                "time_unit": recording.time_unit,
+                "warnings": [],
+            });
+            Ok(Trace {
+                trace: recording.trace,
+                kind: "recording",
+                details: details.to_string(),
+                batch: OnceLock::new(),
+            })
+        }
+        Loaded::Histogram(_) | Loaded::Aggregate(_) => Err(error(format!(
+            "{name}: contains no individual operations; use analyze, which returns its figures"
+        ))),
+    })
+}
+
+/// Creates a trace from columns: each is the memory of little-endian 64-bit numbers.
+#[pyfunction]
+pub fn trace_of_columns(
+    py: Python<'_>,
+    columns: [Bound<'_, PyBytes>; 6],
+    target: String,
+    workload: String,
+) -> PyResult<Trace> {
+    let columns = columns.each_ref().map(|column| column.as_bytes());
+    py.detach(|| {
+        let rows = columns[0].len() / 8;
+        let number = |column: usize, row: usize| -> PyResult<u64> {
+            let bytes = columns[column].get(row * 8..row * 8 + 8);
+            let bytes = bytes.and_then(|bytes| bytes.try_into().ok());
+            let value = bytes.map(i64::from_le_bytes).unwrap_or(-1);
+            let names = ["operation", "file", "offset", "length", "start_ns", "end_ns"];
+            u64::try_from(value).map_err(|_| {
+                error(format!(
+                    "row {row}: {} is {value}; use whole numbers from 0",
+                    names[column]
+                ))
+            })
+        };
+        let mut trace = cardiograph_trace::Trace::new(About {
+            target,
+            workload,
+            ..About::default()
+        });
+        for row in 0..rows {
+            let kind = match number(0, row)? {
+                0 => OperationKind::Write,
+                1 => OperationKind::Read,
+                other => {
+                    return Err(error(format!(
+                        "row {row}: operation is {other}; use 0 for a write and 1 for a read"
+                    )));
+                }
+            };
+            let file = u32::try_from(number(1, row)?)
+                .map_err(|_| error(format!("row {row}: file is too large; use a number below 2^32")))?;
+            let operation = Operation {
+                kind,
+                file,
+                offset_bytes: number(2, row)?,
+                length_bytes: number(3, row)?,
+                start_ns: number(4, row)?,
+                end_ns: number(5, row)?,
+            };
+            trace.push(&operation).map_err(|_| {
+                error(format!(
+                    "row {row}: the operation starts before the previous one ends, or ends before it starts; sort the \
+                     rows by start_ns"
+                ))
+            })?;
+        }
+        Ok(Trace::of(trace, &[]))
+    })
+}

@@ -1,0 +1,163 @@
+"""Sweeps on this computer and on Dask: equal files, interruptions, errors, probabilities."""
+
+import hashlib
+import os
+import pathlib
+import signal
+import threading
+
+import duckdb
+import pytest
+
+import cardiograph
+
+SPEC = {
+    "mode": "card",
+    "cards": ["class10-16g", "kingston-8g"],
+    "rates_hz": [860, 3000],
+    "sample_bytes": 100,
+    "buffers_bytes": [4096, 65536],
+    "run_s": 600,
+    "seeds": 6,
+    "seeds_per_task": 2,
+}
+
+
+def hashes(folder):
+    paths = sorted(pathlib.Path(folder).glob("results/*/*.parquet"))
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
+
+
+def toml(spec):
+    import json
+
+    return "".join(f"{key} = {json.dumps(value)}\n" for key, value in spec.items())
+
+
+def test_the_answer_is_that_of_the_command_bit_for_bit(tmp_path, figures):
+    (tmp_path / "s.toml").write_text(toml(SPEC))
+    expected = figures("sweep", tmp_path / "s.toml", "-o", tmp_path / "command", "--quiet")
+    mine = cardiograph.sweep(SPEC, tmp_path / "mine")
+    assert {key: expected[key] for key in mine.figures} == mine.figures
+    assert hashes(tmp_path / "mine") == hashes(tmp_path / "command")
+    files = f"{tmp_path}/mine/results/*/*.parquet"
+    rows = duckdb.sql(f"select count(*), count(distinct card) from read_parquet('{files}')").fetchall()
+    assert rows == [(2 * 2 * 2 * 6, 2)]
+
+
+def test_intervals_are_those_of_an_independent_computation(tmp_path):
+    frame = cardiograph.sweep(SPEC, tmp_path / "r").to_pandas()
+    assert len(frame) == 2 * 2 * 2
+
+    def at_most(k, n, p):
+        from math import comb
+
+        return sum(comb(n, i) * p**i * (1 - p) ** (n - i) for i in range(k + 1))
+
+    for row in frame.itertuples():
+        if row.losses < row.runs:
+            assert at_most(row.losses, row.runs, row.high) == pytest.approx(0.025)
+        if row.losses > 0:
+            assert 1 - at_most(row.losses - 1, row.runs, row.low) == pytest.approx(0.025)
+        assert row.low == 0 or row.likely == row.losses / row.runs
+
+
+def test_ctrl_c_keeps_what_is_done_and_the_next_call_continues(tmp_path):
+    spec = {**SPEC, "run_s": 864_000, "seeds": 200, "seeds_per_task": 1}
+    pid = os.getpid()
+    timer = threading.Timer(1.0, lambda: os.kill(pid, signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        cardiograph.sweep(spec, tmp_path / "r")
+    timer.join()
+    short = {**SPEC, "seeds": 50, "seeds_per_task": 1}
+    counted = []
+
+    def stop(done, total):
+        counted.append(done)
+        if done >= 3:
+            raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError):
+        cardiograph.sweep(short, tmp_path / "short", threads=1, progress=stop)
+    kept = hashes(tmp_path / "short")
+    cardiograph.sweep(short, tmp_path / "short")
+    whole = hashes(tmp_path / "short")
+    assert kept.items() <= whole.items()
+    cardiograph.sweep(short, tmp_path / "again")
+    assert whole == hashes(tmp_path / "again")
+
+
+def test_errors_are_those_of_the_command(tmp_path, command):
+    for change in [
+        {"speed": 3},
+        {"seeds": 0},
+        {"cards": ["floppy"]},
+        {"mode": "quick"},
+        {"policies": ["naive"]},
+        {"seeds": 1_000_000, "seeds_per_task": 1},
+        {"rates_hz": [400_000]},
+    ]:
+        path = tmp_path / "s.toml"
+        path.write_text(toml({**SPEC, **change}))
+        with pytest.raises(cardiograph.CardiographError) as raised:
+            cardiograph.sweep(path, tmp_path / "r")
+        code, _, err = command("sweep", path, "-o", tmp_path / "r")
+        assert (code, err) == (2, f"error: {raised.value}\n")
+        assert not (tmp_path / "r").exists()
+    with pytest.raises(cardiograph.CardiographError, match="needs `folder`"):
+        cardiograph.sweep(SPEC)
+    with pytest.raises(cardiograph.CardiographError, match="no such file"):
+        cardiograph.sweep(tmp_path / "none.toml")
+    cardiograph.sweep(SPEC, tmp_path / "r")
+    with pytest.raises(cardiograph.CardiographError, match="holds results of another sweep: `run_s`"):
+        cardiograph.sweep({**SPEC, "run_s": 61}, tmp_path / "r")
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    from distributed import Client, LocalCluster
+
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0
+    ) as cluster:
+        with Client(cluster) as client:
+            yield cluster, client
+
+
+def test_a_cluster_gives_the_same_files(tmp_path, cluster):
+    _, client = cluster
+    local = cardiograph.sweep(SPEC, tmp_path / "local")
+    remote = cardiograph.sweep(SPEC, tmp_path / "remote", client=client)
+    assert remote.figures == local.figures
+    assert hashes(tmp_path / "remote") == hashes(tmp_path / "local")
+    # Nothing is left to do.
+    assert cardiograph.sweep(SPEC, tmp_path / "remote", client=client).figures == local.figures
+
+
+def test_a_killed_worker_costs_time_but_no_results(tmp_path, cluster):
+    _, client = cluster
+    spec = {**SPEC, "run_s": 43_200, "seeds": 8, "seeds_per_task": 1}
+    killed = []
+
+    def kill(done, total):
+        if not killed:
+            # The workers' own processes, not their nannies.
+            pid = next(iter(client.run(os.getpid).values()))
+            os.kill(pid, signal.SIGKILL)
+            killed.append(pid)
+
+    cardiograph.sweep(spec, tmp_path / "killed", client=client, progress=kill)
+    assert killed
+    cardiograph.sweep(spec, tmp_path / "whole")
+    assert hashes(tmp_path / "killed") == hashes(tmp_path / "whole")
+
+
+def test_plot_and_page(tmp_path):
+    import matplotlib
+
+    matplotlib.use("Agg")
+    answer = cardiograph.sweep(SPEC, tmp_path / "r")
+    axes = answer.plot()
+    assert axes.get_ylabel().startswith("probability of loss")
+    assert answer.html().count("<section>") == 2

@@ -1,0 +1,271 @@
+"""Traces: formats, tables, figures, errors; compared with the command, pandas, pyarrow, polars, DuckDB and pyulog."""
+
+import math
+import os
+import signal
+import threading
+import time
+
+import duckdb
+import numpy
+import pandas
+import polars
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+import cardiograph
+
+COLUMNS = ["operation", "file", "offset", "length", "start_ns", "end_ns"]
+
+
+@pytest.fixture(scope="module")
+def trace():
+    return cardiograph.simulate()
+
+
+@pytest.fixture(scope="module")
+def parquet(trace, tmp_path_factory):
+    path = tmp_path_factory.mktemp("trace") / "t.parquet"
+    cardiograph.write_trace(trace, path)
+    return path
+
+
+def test_a_simulated_trace_is_that_of_the_command(trace, command, tmp_path):
+    path = tmp_path / "command.parquet"
+    code, _, err = command("bench", "--trace", path, "--quiet")
+    assert code == 0, err
+    expected = pyarrow.parquet.read_table(path)
+    assert trace.to_arrow().to_pydict() == expected.to_pydict()
+    assert (trace.kind, trace.target) == ("trace", "sim:class10-16g@esp32")
+
+
+def test_all_readers_see_the_same_table(trace, parquet):
+    expected = pandas.read_parquet(parquet)
+    assert list(expected.columns) == COLUMNS
+    pandas.testing.assert_frame_equal(trace.to_pandas(), expected, check_dtype=False)
+    frame = polars.DataFrame(trace)
+    assert frame.equals(polars.read_parquet(parquet).cast(frame.schema))
+    arrow_table = pyarrow.table(trace)
+    total = duckdb.sql("select sum(end_ns - start_ns), count(*) from arrow_table").fetchall()
+    assert total == [(int((expected.end_ns - expected.start_ns).sum()), len(trace))]
+
+
+def test_arrow_tables_share_memory(trace):
+    first, second = pyarrow.table(trace), pyarrow.table(trace)
+    address = lambda table: table["start_ns"].chunk(0).buffers()[1].address
+    assert address(first) == address(second)
+    # The tables outlive the trace.
+    copy = pyarrow.table(cardiograph.simulate(seed=2))
+    assert copy.num_rows == len(trace)
+
+
+def test_every_format_gives_the_rows_that_the_command_converts(data, command, tmp_path):
+    seen = 0
+    for path in sorted((data / "traces").iterdir()):
+        out = tmp_path / f"{path.name}.parquet"
+        code, _, err = command("analyze", path, "--trace", out, "--quiet")
+        if code != 0 or "interval" in err:
+            with pytest.raises(cardiograph.CardiographError):
+                if cardiograph.read(path).kind == "trace":
+                    raise AssertionError(path)
+                raise cardiograph.CardiographError
+            continue
+        trace = cardiograph.read(path)
+        if trace.kind == "trace":
+            assert trace.to_arrow().to_pydict() == pyarrow.parquet.read_table(out).to_pydict(), path
+            seen += 1
+    assert seen >= 5
+
+
+@pytest.mark.parametrize("name", ["traces/fio_lat.log", "magod/f2_1.csv", "foreign/fio_plus.json"])
+def test_analyze_gives_the_figures_of_the_command(data, figures, name):
+    assert cardiograph.analyze(data / name) == figures("analyze", data / name)
+
+
+def test_analyze_a_trace_in_memory(trace, parquet):
+    in_memory, on_disk = cardiograph.analyze(trace), cardiograph.analyze(parquet)
+    assert in_memory["latency_us"] == on_disk["latency_us"]
+    assert in_memory["stalls"] == on_disk["stalls"]
+    latencies_us = (trace.to_pandas().eval("end_ns - start_ns") / 1000).sort_values()
+    median = latencies_us.iloc[math.ceil(len(latencies_us) / 2) - 1]
+    assert in_memory["latency_us"]["median"] == pytest.approx(median, rel=0.008)
+    higher = cardiograph.analyze(trace, stall_threshold_us=1e9)
+    assert higher["stalls"]["count"] == 0 < in_memory["stalls"]["count"]
+
+
+def test_a_recording_has_its_gaps(data):
+    recording = cardiograph.read(data / "magod/f2_1.csv")
+    cadence = cardiograph.analyze(data / "magod/f2_1.csv")["cadence"]
+    assert recording.kind == "recording"
+    assert recording.samples == cadence["samples"] == len(recording) + 1
+    assert recording.gaps == cadence["gaps"]
+    intervals_us = recording.to_pandas().eval("end_ns - start_ns") / 1000
+    late = intervals_us > 1.5 * intervals_us.median()
+    assert late.sum() == cadence["late_samples"]
+
+
+def test_ulog_times_are_those_of_pyulog(data, command, tmp_path):
+    from pyulog import ULog
+
+    path = tmp_path / "r.ulg"
+    code, _, err = command("export", data / "recordings/REC00002.BIN", "--ulog", path)
+    assert code == 0, err
+    recording = cardiograph.read(path)
+    datasets = ULog(str(path)).data_list
+    counts = [len(dataset.data["timestamp"]) for dataset in datasets]
+    assert recording.samples in counts
+    times = datasets[counts.index(recording.samples)].data["timestamp"].astype("int64")
+    intervals_ns = recording.to_pandas().eval("end_ns - start_ns").to_numpy()
+    assert (numpy.diff(times) * 1000 == intervals_ns).all()
+
+
+def test_compare_and_plan_give_the_figures_of_the_command(parquet, figures, tmp_path):
+    other = tmp_path / "other.parquet"
+    cardiograph.write_trace(cardiograph.simulate(target="sim:kingston-8g@esp32"), other)
+    assert cardiograph.compare(parquet, other) == figures("compare", parquet, other)
+    logger = ("--rate", 8, "--sample-bytes", 81, "--for", "1h", "--buffer", "16KiB")
+    expected = figures("plan", parquet, *logger)
+    planned = cardiograph.plan(parquet, rate_hz=8, sample_bytes=81, run_s=3600, buffer_bytes=16384)
+    # A ranking and hints about the workload belong to the command.
+    for key in planned.keys() - {"warnings"}:
+        assert planned[key] == expected[key], key
+
+
+@pytest.mark.parametrize("policy", ["stream", "naive", "keep-open", "after-session"])
+def test_record_gives_the_figures_of_the_command(figures, policy):
+    settings = {"rate_hz": 2200, "run_s": 2, "buffer_bytes": 4096, "policy": policy, "seed": 3}
+    mine = cardiograph.record(settings)
+    expected = figures(
+        "record", "--rate", 2200, "--for", "2s", "--buffer", "4KiB", "--policy", policy, "--seed", 3
+    )
+    for key, value in mine.items():
+        assert value == expected[key], key
+    assert mine["samples_lost"] == sum(gap["samples"] for gap in mine["gaps"]) > 0
+
+
+def test_bench_measures_a_directory_and_removes_its_files(tmp_path):
+    trace = cardiograph.bench(tmp_path, workload="byte-single-write", io="buffered", stop_after_s=20)
+    assert len(trace) > 0 and list(tmp_path.iterdir()) == []
+    assert cardiograph.analyze(trace)["writes"] == len(trace)
+
+
+def test_a_trace_of_pandas_or_polars_is_written_and_read_again(trace, tmp_path):
+    frame = trace.to_pandas()
+    for name, table in [("a.parquet", frame), ("b.parquet", polars.from_pandas(frame)), ("c.csv", frame)]:
+        path = tmp_path / name
+        cardiograph.write_trace(table, path, target="mine")
+        again = cardiograph.read(path)
+        pandas.testing.assert_frame_equal(again.to_pandas(), frame)
+        assert again.target == "mine" or name.endswith("csv")
+    with pytest.raises(cardiograph.CardiographError, match="already exists"):
+        cardiograph.write_trace(frame, tmp_path / "a.parquet")
+    cardiograph.write_trace(frame, tmp_path / "a.parquet", force=True)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda frame: frame.drop(columns="file"), "the table has no column file"),
+        (lambda frame: frame.assign(start_ns=frame.start_ns[::-1].to_numpy()), "sort the rows by start_ns"),
+        (lambda frame: frame.assign(operation=7), "row 0: operation is 7; use 0 for a write and 1 for a read"),
+        (lambda frame: frame.assign(offset=-5), "row 0: offset is -5"),
+        (lambda frame: frame.assign(file=0.5), "the column file must contain whole numbers"),
+    ],
+)
+def test_tables_that_are_no_traces_are_refused(trace, tmp_path, change, message):
+    with pytest.raises(cardiograph.CardiographError, match=message):
+        cardiograph.write_trace(change(trace.to_pandas()), tmp_path / "t.parquet")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_errors_are_the_sentences_of_the_command(command, tmp_path, data):
+    (tmp_path / "empty.csv").touch()
+    (tmp_path / "binary.csv").write_bytes(bytes(range(256)) * 9)
+    (tmp_path / "words.csv").write_text("hello\nworld\n")
+    for path in [tmp_path / "none.csv", *sorted(tmp_path.iterdir()), tmp_path]:
+        with pytest.raises(cardiograph.CardiographError) as raised:
+            cardiograph.analyze(path)
+        code, _, err = command("analyze", path)
+        assert (code, err) == (2, f"error: {raised.value}\n"), path
+    with pytest.raises(ValueError, match="use analyze, which returns its figures"):
+        cardiograph.read(data / "foreign/fio_plus.json")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: cardiograph.simulate(target="sim:floppy"), 'there is no card named "floppy"; choose one of'),
+        (lambda: cardiograph.simulate(target="/tmp"), "is no simulated card; name one as sim:CARD@BOARD"),
+        (lambda: cardiograph.simulate(workload="none"), "no workload named none; choose one of"),
+        (lambda: cardiograph.simulate(speed=3), "simulate has no setting `speed`; use target, workload, seed"),
+        (lambda: cardiograph.record(rate_hz=0), "rate_hz is 0; it must be 1 to 1000000"),
+        (lambda: cardiograph.record(rate=860), "unknown field `rate`, expected one of"),
+        (lambda: cardiograph.record(rate_hz="fast"), "invalid type: string \"fast\""),
+        (lambda: cardiograph.record(buffer_bytes=1), "buffer_bytes is 1; it must be 1024 to"),
+        (lambda: cardiograph.record(policy="magic"), "policy is magic; use stream, naive"),
+        (lambda: cardiograph.plan("sim:class10-16g@esp32", rate_hz=-1, sample_bytes=1), "rate_hz is -1"),
+        (lambda: cardiograph.plan("sim:class10-16g@esp32-s3-sd4", rate_hz=1, sample_bytes=1), "needs SPI"),
+        (lambda: cardiograph.bench("/no/such/place"), "/no/such/place: no such directory; create it"),
+        (lambda: cardiograph.bench("/", io="fast"), "io: fast is unknown"),
+        (lambda: cardiograph.compare("one.csv"), "compare needs at least two traces"),
+        (lambda: cardiograph.read("x.csv", block_bytes=0), "block_bytes: 0 is not in 1 to"),
+        (lambda: cardiograph.read("x.csv", time_unit="h"), "expected s, ms, us or ns"),
+        (lambda: cardiograph.analyze("x.csv", stall_threshold_us=-1), "stall_threshold_us is -1"),
+    ],
+)
+def test_bad_arguments_name_the_field_and_the_remedy(call, message):
+    with pytest.raises(cardiograph.CardiographError) as raised:
+        call()
+    assert message in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_other_threads_run_meanwhile():
+    ticks = []
+    is_over = threading.Event()
+
+    def tick():
+        while not is_over.wait(0.001):
+            ticks.append(time.monotonic())
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    begun = time.monotonic()
+    cardiograph.record(run_s=600, progress=False)
+    ended = time.monotonic()
+    is_over.set()
+    thread.join()
+    # With the GIL held, no tick would fall into the call.
+    assert sum(begun < at < ended for at in ticks) >= 3
+
+
+def test_ctrl_c_ends_a_long_call():
+    pid = os.getpid()
+    timer = threading.Timer(0.5, lambda: os.kill(pid, signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        cardiograph.record(run_s=10_000_000, rate_hz=10, progress=False)
+    timer.join()
+
+
+def test_progress_is_reported_and_its_exceptions_end_the_call():
+    seen = []
+    cardiograph.record(run_s=600, progress=lambda done, total: seen.append((done, total)))
+    assert seen and all(0 <= done <= total for done, total in seen)
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+
+    def stop(done, total):
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        cardiograph.record(run_s=10_000_000, rate_hz=10, progress=stop)
+
+
+def test_plots_have_a_point_per_operation(trace):
+    import matplotlib
+
+    matplotlib.use("Agg")
+    axes = trace.plot()
+    assert len(axes.lines[0].get_xdata()) == len(trace)
+    assert axes.get_ylabel() == "latency in ms"
