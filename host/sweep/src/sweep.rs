@@ -17,8 +17,8 @@ pub const TASKS_MAX: u64 = 1_000_000;
 /// Maximum number of files with results.
 pub const PARTS_MAX: u64 = 1000;
 
-/// Time of one core per simulated second and megabyte per second of samples, in card mode, in s; measured by
-/// docs/scale.md.
+/// Time of one core per megabyte of samples in card mode, in s: an estimate from
+/// `benchmarks/runs/2026-11-25-sweeps.md`.
 const CARD_S_PER_MB: f64 = 30e-6;
 /// The same in recorder mode.
 const RECORDER_S_PER_MB: f64 = 0.06;
