@@ -142,10 +142,9 @@ fn four_streams_share_a_card() {
     }
 }
 
-/// File-system steps end a write only between two pages, so that rotation does not fill the card's log with pages of
-/// many erase blocks: the card would have to merge them all in a single stall.
+/// At a quarter of the card's bound, each file begins when it is due, and no stall fills the ring.
 #[test]
-fn rotation_causes_no_stall_that_fills_the_ring() {
+fn a_new_file_every_second_costs_nothing() {
     let mut device = device("kingston-8g", CLOCK_HZ);
     device.config = Config {
         file_bytes: 64 << 20,
@@ -161,7 +160,7 @@ fn rotation_causes_no_stall_that_fills_the_ring() {
     let [summary] = done(logged.outcome);
     println!("{} files, {summary:?}", files.get());
     assert_eq!((summary.lost, summary.window_breaches), (0, 0));
-    assert!(files.get() >= 20, "{} files", files.get());
+    assert!(files.get() >= 90, "{} files", files.get());
     assert!(summary.ring_peak_bytes < 65_536 * 2 / 3);
 }
 
