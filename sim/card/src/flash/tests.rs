@@ -239,6 +239,32 @@ fn several_pages_in_one_step_are_the_same_as_one_after_the_other() {
 }
 
 #[test]
+fn after_a_gigabyte_of_a_data_logger_times_and_state_are_those_of_one_page_after_the_other() {
+    let mut profile = Profile::named("class10-16g").unwrap();
+    profile.model = 2;
+    let mut quick = Ftl::new(&profile, Seed::new(1));
+    let mut slow = quick.clone();
+    slow.is_slow = true;
+    let (mut block, mut times_ns) = (65_536, [0, 0]);
+    for stop in 0..1_000_000_000 / 86_016 {
+        // A new file each minute: a block of the FAT and one of the folder.
+        let writes = [(stop / 60, 1), (32_768, 1), (block, 168)];
+        let skipped = 2 * usize::from(stop % 60 != 0);
+        for (ftl, time_ns) in [&mut quick, &mut slow].into_iter().zip(&mut times_ns) {
+            for (start, count) in writes.into_iter().skip(skipped) {
+                ftl.begin_command();
+                *time_ns += ftl.write(start, count).work.ns;
+            }
+            ftl.idle(700_000_000);
+        }
+        assert_eq!(times_ns[0], times_ns[1], "stop {stop}");
+        block += 168;
+    }
+    assert!(block * 512 > 1_000_000_000);
+    assert_eq!(state(&quick), state(&slow));
+}
+
+#[test]
 fn a_loaded_state_continues_like_the_saved_card() {
     for profile in real_profiles() {
         let mut card = Ftl::new(&profile, Seed::new(7));
