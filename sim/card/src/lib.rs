@@ -43,7 +43,7 @@ pub use defects::{BitErrors, Counterfeit, Defects, TornPage};
 pub use energy::Energy;
 pub use profile::{
     Controller as ControllerProfile, Flash as FlashProfile, FlashEnergy, Ftl as FtlProfile,
-    Mapping, Power as PowerProfile, Profile, Victim,
+    Mapping, Member, MemberValue, Power as PowerProfile, Profile, Victim,
 };
 pub use state::StateError;
 pub use toml_file::{BOARDS, CARDS, TomlError, parse as parse_toml};

@@ -1,9 +1,11 @@
 //! Profiles: the physical properties of a card.
 
 mod ftl;
+mod member;
 
 pub(crate) use ftl::MODEL_OF_FIXTURES;
 pub use ftl::{Ftl, Mapping, Victim};
+pub use member::{Member, MemberValue};
 
 use crate::toml_file::{self, Range, TomlError};
 use serde::{Deserialize, Serialize};
@@ -30,6 +32,9 @@ pub struct Profile {
     /// The flash translation layer, from model 2 on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ftl: Option<Ftl>,
+    /// Values in which the other members of an ensemble differ from this profile, the first one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub member: Vec<Member>,
 }
 
 fn present_model() -> u32 {
@@ -157,6 +162,7 @@ impl Profile {
     pub fn from_toml(name: &str, text: &str) -> Result<Profile, TomlError> {
         let profile: Profile = toml_file::parse(name, text)?;
         profile.check(name)?;
+        profile.members(name)?;
         Ok(profile)
     }
 
@@ -575,6 +581,16 @@ mod tests {
     #[test]
     fn a_fixture_has_no_values_of_the_present_model_and_other_models_are_unknown() {
         assert!(changed("model = 1", "model = 3").contains("`model` is 3; it must be 1 or 2"));
+        assert_eq!(changed("model = 1\n", ""), "accepted");
+        let old = crate::CARDS[0].1.replacen("model = 1\n", "", 1);
+        let slow = old.replacen("log_program_us = 500", "log_program_us = 800", 1);
+        let error = Profile::from_toml("my.toml", &slow)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.ends_with("add `model = 1` for the flash model of version 0.1"),
+            "{error}"
+        );
         let both = crate::CARDS[0].1.to_string() + "\n[ftl]\ncommit_us = 1\n";
         let error = Profile::from_toml("my.toml", &both).unwrap_err();
         assert!(error.to_string().contains("`ftl` is present"), "{error}");

@@ -74,6 +74,11 @@ impl TomlError {
         TomlError(format!("{name}: `{field}` must be {allowed}"))
     }
 
+    /// Adds the end of a sentence.
+    pub(crate) fn with(self, end: &str) -> TomlError {
+        TomlError(self.0 + end)
+    }
+
     pub(crate) fn of_value(
         name: &str,
         field: &str,

@@ -3,7 +3,7 @@
 use super::theory::{mean_program_us, of_card, page_bytes, unit_bytes};
 use super::{BOX_WIDTH, arrow, framed, padded, page, plural, row, symbols, time};
 use cardiograph_report::units;
-use cardiograph_sim_card::{ControllerProfile, FlashProfile, PowerProfile, Profile};
+use cardiograph_sim_card::{ControllerProfile, FlashProfile, FtlProfile, PowerProfile, Profile};
 
 /// Draws a card.
 pub fn card(name: &str, profile: &Profile) -> String {
@@ -14,7 +14,7 @@ pub fn card(name: &str, profile: &Profile) -> String {
         ..
     } = profile;
     let mut left = vec![arrow("host: 512 B blocks")];
-    let rows = [paths(profile), controller_rows(controller)].concat();
+    let rows = [paths(profile), controller_rows(controller, profile.ftl())].concat();
     left.extend(framed("controller", &rows, true));
     let kind = match flash.program_us.len() {
         1 => "SLC, 1 bit per cell",
@@ -42,10 +42,10 @@ fn paths(profile: &Profile) -> Vec<String> {
     let ControllerProfile {
         open_units,
         ram_pages,
-        log_blocks,
         fast_zone_units,
         ..
     } = profile.controller;
+    let log_blocks = profile.log_blocks();
     let unit = unit_bytes(profile);
     let size = |units: u32| units::binary_bytes(unit * u64::from(units));
     let ram = format!(
@@ -92,7 +92,7 @@ fn cell(title: &str, count: u32, noun: &str, size: &str) -> [String; 5] {
     ]
 }
 
-fn controller_rows(controller: &ControllerProfile) -> Vec<String> {
+fn controller_rows(controller: &ControllerProfile, ftl: FtlProfile) -> Vec<String> {
     let time = |us: u32| time(us.into());
     let when_idle = match controller.idle_free_blocks {
         0 => "no garbage collection".to_string(),
@@ -104,6 +104,7 @@ fn controller_rows(controller: &ControllerProfile) -> Vec<String> {
     };
     vec![
         row("time per command", &time(controller.command_us)),
+        row("time per commit", &time(ftl.commit_us)),
         row(
             "when full, frees",
             &plural(controller.gc_log_blocks, "block"),

@@ -47,7 +47,7 @@ pub fn of_card(profile: &Profile) -> Vec<Derived> {
     let mut theory = vec![Derived::new(
         "Small write without a stall",
         units::time(times.small_us),
-        "command + page read + log block program",
+        "command + commit + page read + log block program",
     )];
     theory.extend(stalls(profile, &times));
     theory.extend(log(profile));
@@ -74,7 +74,10 @@ impl Times {
         let read_us = f64::from(flash.read_us);
         let copy_us = f64::from(flash.pages_per_block) * (read_us + mean_program_us(flash));
         Times {
-            small_us: f64::from(controller.command_us) + read_us + f64::from(flash.log_program_us),
+            small_us: f64::from(controller.command_us)
+                + f64::from(profile.ftl().commit_us)
+                + read_us
+                + f64::from(flash.log_program_us),
             copy_us,
             erase_us,
             stall_us: copy_us + (1.0 + f64::from(controller.gc_log_blocks)) * erase_us,
@@ -110,7 +113,7 @@ fn worst_case(profile: &Profile, times: &Times) -> Derived {
     let controller = profile.controller;
     let freed = f64::from(controller.gc_log_blocks);
     let units = (profile.capacity_bytes / unit_bytes(profile)) as f64;
-    let merges = (freed * f64::from(profile.flash.pages_per_block)).min(units);
+    let merges = (freed * f64::from(profile.log_pages_per_block())).min(units);
     let all_us = merges * (times.copy_us + times.erase_us) + freed * times.erase_us;
     let limit_us = f64::from(controller.stall_limit_us);
     let portions = match all_us > limit_us {
@@ -136,22 +139,22 @@ fn worst_case(profile: &Profile, times: &Times) -> Derived {
 fn cycle_pages(profile: &Profile) -> u64 {
     let controller = profile.controller;
     let freed = controller.gc_log_blocks.max(1);
-    let blocks = controller.log_blocks / freed * freed;
-    u64::from(blocks) * u64::from(profile.flash.pages_per_block)
+    let blocks = profile.log_blocks() / freed * freed;
+    u64::from(blocks) * u64::from(profile.log_pages_per_block())
 }
 
 fn log(profile: &Profile) -> Vec<Derived> {
-    let (flash, controller) = (&profile.flash, profile.controller);
-    let pages = u64::from(flash.pages_per_block);
+    let controller = profile.controller;
+    let pages = u64::from(profile.log_pages_per_block());
     let cycle = cycle_pages(profile);
-    let is_whole = controller
-        .log_blocks
+    let is_whole = profile
+        .log_blocks()
         .is_multiple_of(controller.gc_log_blocks.max(1));
     let blocks = match is_whole {
         true => "log blocks",
         false => "log blocks, rounded down to whole garbage collections,",
     };
-    let log_pages = u64::from(controller.log_blocks) * pages;
+    let log_pages = u64::from(profile.log_blocks()) * pages;
     vec![
         Derived::new(
             "Stall spacing within a file",
@@ -214,7 +217,7 @@ fn sequential(profile: &Profile, times: &Times) -> Vec<Derived> {
 
 fn rates(profile: &Profile, times: &Times) -> Vec<Derived> {
     let (flash, page) = (&profile.flash, page_bytes(profile) as f64);
-    let pages = f64::from(flash.pages_per_block);
+    let pages = f64::from(profile.log_pages_per_block());
     let cycle = cycle_pages(profile) as f64;
     // Log blocks freed between two merges contain no valid data and cost one erase each.
     let erases_us = (cycle / pages + 1.0) * times.erase_us;

@@ -66,8 +66,7 @@ impl Hybrid {
     pub(super) fn new(profile: &Profile) -> Hybrid {
         let (flash, controller) = (&profile.flash, profile.controller);
         let (units, pages_per_unit) = (profile.units(), flash.pages_per_block);
-        let for_log = flash.spare_blocks.saturating_sub(reserved_blocks(profile));
-        let log_blocks_max = controller.log_blocks.min(for_log);
+        let log_blocks_max = profile.log_blocks();
         let zone_units = controller.fast_zone_units;
         Hybrid {
             data: Bits::new(units * pages_per_unit),

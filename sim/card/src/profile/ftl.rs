@@ -93,10 +93,27 @@ impl Profile {
         self.ftl.unwrap_or_default()
     }
 
-    /// Returns the number of pages of a log block, which holds one bit per cell.
-    pub(crate) fn log_pages_per_block(&self) -> u32 {
-        let bits = self.flash.program_us.len().max(1) as u32;
+    /// Returns the number of pages of a log block, which holds one bit per cell. With `model = 1`, it has as many as
+    /// a data block.
+    pub fn log_pages_per_block(&self) -> u32 {
+        let bits = match self.model {
+            MODEL_OF_FIXTURES => 1,
+            _ => self.flash.program_us.len().max(1) as u32,
+        };
         self.flash.pages_per_block / bits
+    }
+
+    /// Returns the number of log blocks that a card without worn-out blocks uses: those that its controller keeps track
+    /// of, or that its spare blocks allow.
+    pub fn log_blocks(&self) -> u32 {
+        let tracked = self.controller.log_blocks;
+        match self.model {
+            MODEL_OF_FIXTURES => tracked,
+            _ => {
+                let spare = self.flash.spare_blocks;
+                tracked.min(spare.saturating_sub(reserved_blocks(self)))
+            }
+        }
     }
 
     /// Checks the values that the present flash model requires of a chip and a controller.
@@ -115,12 +132,19 @@ impl Profile {
             other => return values.must(false, "model", &other, "1 or 2"),
         }
         toml_file::check_ranges(name, &self.ftl().ranges())?;
-        self.check_chip(&values)?;
-        self.check_start(&values)?;
-        match self.ftl().mapping {
-            Mapping::Hybrid => self.check_hybrid(&values),
-            Mapping::Page => self.check_paged(&values),
-        }
+        let checked = self
+            .check_chip(&values)
+            .and_then(|()| self.check_start(&values))
+            .and_then(|()| match self.ftl().mapping {
+                Mapping::Hybrid => self.check_hybrid(&values),
+                Mapping::Page => self.check_paged(&values),
+            });
+        // A profile of version 0.1 has no values of the translation layer.
+        let hint = "; or add `model = 1` for the flash model of version 0.1";
+        checked.map_err(|error| match self.ftl {
+            Some(_) => error,
+            None => error.with(hint),
+        })
     }
 
     fn check_chip(&self, values: &Values) -> Result<(), TomlError> {

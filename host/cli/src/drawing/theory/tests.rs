@@ -71,6 +71,10 @@ fn latency_and_spacing_of_simulated_stalls_match_the_theory() {
         profile.controller.stall_limit_us = u32::MAX;
         profile.controller.wear_levelling_erases = u32::MAX;
         profile.controller.log_used_pages = 0;
+        if let Some(ftl) = &mut profile.ftl {
+            (ftl.fill_percent, ftl.log_percent) = ([100, 100], [0, 0]);
+            (ftl.read_retry_percent, ftl.map_journal_entries) = (0, 1 << 24);
+        }
         let (times, cycle) = (Times::of(&profile), cycle_pages(&profile));
         let mut stalls = Vec::new();
         for (at, us) in simulated_us(&profile, cycle).into_iter().enumerate() {
