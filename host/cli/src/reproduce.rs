@@ -7,8 +7,8 @@ use crate::progress::Progress;
 use crate::shared::Shared;
 use cardiograph_reproduce::page::{Section, html};
 use cardiograph_reproduce::{
-    Breakdown, Experiment, ExperimentError, Outcome, Row, STUDIES, Study, figures, own_server,
-    reproduce, study, table,
+    Breakdown, Experiment, ExperimentError, MEMBERS, Outcome, Row, STUDIES, Study, figures,
+    own_server, reproduce, study, table,
 };
 use std::num::NonZero;
 use std::path::PathBuf;
@@ -38,6 +38,10 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
 
+    /// Members of each card's ensemble to simulate; ensembles have at least eight
+    #[arg(long, value_name = "N", default_value_t = MEMBERS, value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub members: u16,
+
     #[command(flatten)]
     pub shared: Shared,
 }
@@ -60,7 +64,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         .flat_map(|study| study.rows.clone())
         .collect();
     let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let outcomes = with_progress(&rows, threads).map_err(Failure::new)?;
+    let outcomes = with_progress(&rows, threads, args.members.into()).map_err(Failure::new)?;
     let notes: Result<Vec<_>, _> = studies.iter().map(notes).collect();
     let notes = notes?;
     show(args, &text(&studies, &outcomes, &notes))?;
@@ -72,9 +76,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-fn with_progress(rows: &[Row], threads: usize) -> Result<Vec<Outcome>, ExperimentError> {
+fn with_progress(
+    rows: &[Row],
+    threads: usize,
+    members: usize,
+) -> Result<Vec<Outcome>, ExperimentError> {
     let progress = Mutex::new(Progress::over_steps(0));
-    let outcomes = reproduce(rows, threads, |finished, total| {
+    let outcomes = reproduce(rows, threads, members, |finished, total| {
         if let Ok(mut progress) = progress.lock() {
             progress.show_of(finished, total);
         }

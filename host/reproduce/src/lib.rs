@@ -14,10 +14,12 @@
 //! Rows that share an experiment share its runs. The results depend only on the studies' files, the profiles
 //! and the seeds, not on the number of threads.
 
+pub mod bounds;
 mod breakdown;
 mod experiment;
 pub mod figures;
 mod fit;
+pub mod fitting;
 mod measure;
 mod outcome;
 pub mod own_server;
@@ -34,7 +36,7 @@ pub use breakdown::Breakdown;
 pub use experiment::{Experiment, ExperimentError, NO_WORKLOAD, Operations};
 pub use fit::{Fit, Host, WRITES_MAX, fit};
 pub use measure::{Measure, evaluate};
-pub use outcome::{Outcome, in_unit, reproduce};
+pub use outcome::{MEMBERS, Outcome, in_unit, reproduce};
 pub use recording::Recording;
 pub use row::{Query, Role, Row, STUDIES, SetAside, Study, study};
 pub use web::{Place, WebServer};

@@ -20,19 +20,30 @@ pub const SEEDS: u64 = 5;
 pub struct Outcome {
     /// The published row.
     pub row: Row,
-    /// Results of all seeds in the row's unit, in ascending order.
+    /// Results of all members and seeds in the row's unit, in ascending order.
     pub simulated: Vec<f64>,
+    /// Median over the seeds of each member of the card's ensemble, in ascending order.
+    pub members: Vec<f64>,
 }
 
 impl Outcome {
-    /// Returns the median over the seeds, or `None` if no run has a result.
+    /// Returns the median of the members, each of which is a median over the seeds, or `None` if no run has a
+    /// result.
     pub fn median(&self) -> Option<f64> {
-        let sorted = &self.simulated;
-        let (low, high) = (
-            sorted.get((sorted.len().max(1) - 1) / 2)?,
-            sorted.get(sorted.len() / 2)?,
-        );
-        Some(f64::midpoint(*low, *high))
+        median_of(&self.members)
+    }
+
+    /// Returns the lowest and the highest member of an ensemble; `None` for a single card.
+    pub fn range(&self) -> Option<[f64; 2]> {
+        let is_ensemble = self.members.len() > 1;
+        is_ensemble.then_some([*self.members.first()?, *self.members.last()?])
+    }
+
+    /// Returns true if the published number is within the range of the ensemble.
+    pub fn is_in_range(&self) -> bool {
+        let published = self.row.published;
+        let inside = |[low, high]: [f64; 2]| published.is_some_and(|p| (low..=high).contains(&p));
+        self.range().is_some_and(inside)
     }
 
     /// Returns the lowest and the highest result over the seeds.
@@ -52,6 +63,15 @@ impl Outcome {
     }
 }
 
+/// Returns the median of numbers in ascending order.
+fn median_of(sorted: &[f64]) -> Option<f64> {
+    let (low, high) = (
+        sorted.get((sorted.len().max(1) - 1) / 2)?,
+        sorted.get(sorted.len() / 2)?,
+    );
+    Some(f64::midpoint(*low, *high))
+}
+
 /// An experiment with the queries of all rows that need it.
 struct Job<'a> {
     experiment: &'a Experiment,
@@ -62,11 +82,14 @@ struct Job<'a> {
 /// Number of the row, and true if the query is the row's denominator.
 type QueryId = (usize, bool);
 
-/// Results of each query, in order of the seeds.
-type Results = BTreeMap<QueryId, Vec<Option<f64>>>;
+/// Results of each query, for each member of the card's ensemble in order of the seeds.
+type Results = BTreeMap<QueryId, Vec<Vec<Option<f64>>>>;
+
+/// Number of members of an ensemble that are simulated unless more are requested.
+pub const MEMBERS: u16 = 3;
 
 /// Runs the experiments of the given rows on `threads` threads, which call `progress` with the numbers of finished and
-/// of all experiments.
+/// of all experiments. Of each card's ensemble, the first `members` are simulated.
 ///
 /// The first seed of each experiment is simulated in full, from file to bus. Its card commands are then
 /// replayed on cards with the other seeds: see [`Recording`]. An experiment that cannot be replayed is
@@ -77,6 +100,7 @@ type Results = BTreeMap<QueryId, Vec<Option<f64>>>;
 pub fn reproduce(
     rows: &[Row],
     threads: usize,
+    members: usize,
     progress: impl Fn(u64, u64) + Sync,
 ) -> Result<Vec<Outcome>, ExperimentError> {
     let jobs = jobs_of(rows);
@@ -87,7 +111,7 @@ pub fn reproduce(
             scope.spawn(|| {
                 while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let at = jobs.partition_point(|other| other.experiment < job.experiment);
-                    let result = run(job);
+                    let result = run(job, members);
                     progress(
                         finished.fetch_add(1, Ordering::Relaxed) + 1,
                         jobs.len() as u64,
@@ -101,12 +125,13 @@ pub fn reproduce(
     });
     let mut by_query: Results = BTreeMap::new();
     for (job, result) in jobs.iter().zip(results) {
-        let of_seeds = result
+        let of_members = result
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner)?;
-        for values in of_seeds {
-            for ((id, _), value) in job.queries.iter().zip(values) {
-                by_query.entry(*id).or_default().push(value);
+        for of_seeds in of_members {
+            for (at, (id, _)) in job.queries.iter().enumerate() {
+                let values = of_seeds.iter().map(|values| values[at]).collect();
+                by_query.entry(*id).or_default().push(values);
             }
         }
     }
@@ -139,8 +164,12 @@ fn jobs_of(rows: &[Row]) -> Vec<Job<'_>> {
     jobs.into_values().collect()
 }
 
-/// Returns the results of each query, for each seed.
-fn run(job: &Job) -> Result<Vec<Vec<Option<f64>>>, ExperimentError> {
+/// Results of all queries of a job, for each seed.
+type OfSeeds = Vec<Vec<Option<f64>>>;
+
+/// Returns the results of each query, for each member and seed. An experiment that cannot be replayed runs on the first
+/// member only.
+fn run(job: &Job, members: usize) -> Result<Vec<OfSeeds>, ExperimentError> {
     let (_, profile, _) = job.experiment.set_up()?;
     let seeds = FIRST_SEED..FIRST_SEED + job.seeds;
     let measured = |operations: &Operations| {
@@ -151,14 +180,20 @@ fn run(job: &Job) -> Result<Vec<Vec<Option<f64>>>, ExperimentError> {
     };
     if !job.experiment.can_be_replayed() {
         let runs = seeds.map(|seed| Ok(measured(&job.experiment.run(seed)?)));
-        return runs.collect();
+        return Ok(vec![runs.collect::<Result<_, ExperimentError>>()?]);
     }
     let recording = Recording::of(job.experiment, FIRST_SEED)?;
-    let mut of_seeds = vec![measured(recording.operations())];
-    for seed in seeds.skip(1) {
-        of_seeds.push(measured(&recording.on(&profile, seed)));
+    let all = profile.members(&job.experiment.card);
+    let all = all.map_err(|error| ExperimentError::new(error.to_string()))?;
+    let mut of_members = Vec::new();
+    for (number, member) in all.iter().take(members.max(1)).enumerate() {
+        let on = |seed| match number == 0 && seed == FIRST_SEED {
+            true => measured(recording.operations()),
+            false => measured(&recording.on(member, seed)),
+        };
+        of_members.push(seeds.clone().map(on).collect());
     }
-    Ok(of_seeds)
+    Ok(of_members)
 }
 
 fn outcome_of(at: usize, row: &Row, by_query: &Results) -> Outcome {
@@ -167,25 +202,39 @@ fn outcome_of(at: usize, row: &Row, by_query: &Results) -> Outcome {
         simulated.sort_by(f64::total_cmp);
         return Outcome {
             row: row.clone(),
+            members: median_of(&simulated).into_iter().collect(),
             simulated,
         };
     }
     let of = |over| by_query.get(&(at, over)).cloned().unwrap_or_default();
-    let values = of(false).into_iter();
-    let mut simulated: Vec<f64> = match &row.over {
-        Some(_) => values
-            .zip(of(true))
-            .filter_map(|(value, over)| Some(value? / over?))
-            .collect(),
-        None => values
-            .flatten()
-            .map(|value| in_unit(value, &row.unit))
-            .collect(),
-    };
+    let over = of(true);
+    let (mut simulated, mut members) = (Vec::new(), Vec::new());
+    for (member, values) in of(false).into_iter().enumerate() {
+        let values = values.into_iter();
+        let mut results: Vec<f64> = match &row.over {
+            Some(_) => {
+                // An ensemble over a single card, or over fewer members, starts with the first again.
+                let over = over.get(member % over.len().max(1)).into_iter().flatten();
+                let pairs = values.zip(over);
+                pairs
+                    .filter_map(|(value, over)| Some(value? / (*over)?))
+                    .collect()
+            }
+            None => values
+                .flatten()
+                .map(|value| in_unit(value, &row.unit))
+                .collect(),
+        };
+        results.sort_by(f64::total_cmp);
+        members.extend(median_of(&results));
+        simulated.extend(results);
+    }
     simulated.sort_by(f64::total_cmp);
+    members.sort_by(f64::total_cmp);
     Outcome {
         row: row.clone(),
         simulated,
+        members,
     }
 }
 
@@ -198,4 +247,68 @@ pub fn in_unit(value: f64, unit: &str) -> f64 {
             "MiB/s" => 1_048_576.0,
             _ => 1.0,
         }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::row::study;
+
+    fn row(quantity: &str) -> Row {
+        let rows = study("magod2").unwrap().rows;
+        rows.into_iter()
+            .find(|row| row.quantity == quantity)
+            .unwrap()
+    }
+
+    /// Returns the outcome for results of each member and seed, in ns.
+    fn outcome(row: &Row, values: &[&[f64]], over: &[&[f64]]) -> Outcome {
+        let all = |values: &[&[f64]]| {
+            let of_member = |seeds: &&[f64]| seeds.iter().map(|value| Some(*value)).collect();
+            values.iter().map(of_member).collect()
+        };
+        let results = Results::from([((0, false), all(values)), ((0, true), all(over))]);
+        outcome_of(0, row, &results)
+    }
+
+    #[test]
+    fn an_ensemble_has_the_median_and_the_range_of_its_members_medians() {
+        let row = row("highest peak, open/close");
+        let found = outcome(
+            &row,
+            &[&[1e6, 2e6, 90e6], &[5e6, 5e6, 5e6], &[300e6, 9e6, 1e6]],
+            &[],
+        );
+        assert_eq!(found.members, [2.0, 5.0, 9.0]);
+        assert_eq!(
+            (found.median(), found.range()),
+            (Some(5.0), Some([2.0, 9.0]))
+        );
+        assert_eq!(found.interval(), Some([1.0, 300.0]));
+        // Published: 100 ms.
+        assert!(!found.is_in_range());
+        assert!(outcome(&row, &[&[90e6], &[110e6]], &[]).is_in_range());
+    }
+
+    #[test]
+    fn a_single_card_has_no_range() {
+        let row = row("highest peak, open/close");
+        let found = outcome(&row, &[&[90e6, 100e6, 130e6]], &[]);
+        assert_eq!((found.median(), found.range()), (Some(100.0), None));
+        assert!(!found.is_in_range());
+    }
+
+    #[test]
+    fn ratios_pair_members_and_seeds() {
+        let row = row("ratio of slow / fast writes, kept open");
+        let found = outcome(
+            &row,
+            &[&[10.0, 20.0], &[30.0, 60.0]],
+            &[&[1.0, 2.0], &[3.0, 2.0]],
+        );
+        assert_eq!(found.members, [10.0, 20.0]);
+        // The denominator is a single card.
+        let found = outcome(&row, &[&[10.0, 20.0], &[30.0, 60.0]], &[&[1.0, 2.0]]);
+        assert_eq!(found.members, [10.0, 30.0]);
+    }
 }

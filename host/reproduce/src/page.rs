@@ -48,7 +48,7 @@ fn write_section(out: &mut String, section: &Section) {
     }
     out.push_str(
         "<div class=\"scroll\"><table><tr><th>figure<th>quantity<th class=\"n\">published<th class=\"n\">simulated\
-         <th>seed range<th>unit<th class=\"n\">ratio<th>role<th>verdict</tr>\n",
+         <th>range<th>unit<th class=\"n\">ratio<th>role<th>verdict</tr>\n",
     );
     for outcome in section.outcomes {
         write_row(out, outcome);

@@ -9,6 +9,8 @@ use std::fmt::Write;
 const CLOSE: f64 = 1.25;
 /// Maximum deviation, as a factor, at which a result is called near.
 const NEAR: f64 = 2.0;
+/// Largest factor that counts as within 50 %.
+const HALF: f64 = 1.5;
 
 /// A row of `--json`.
 #[derive(Serialize)]
@@ -82,7 +84,7 @@ pub fn text(title: &str, outcomes: &[Outcome]) -> String {
     let _ = writeln!(
         out,
         "  {:figure_width$}  {:quantity_width$}  {:>9}  {:>9}  {:<17} {:<5}  {:>5}  role        verdict",
-        "", "", "published", "simulated", "seed range", "", "ratio"
+        "", "", "published", "simulated", "range", "", "ratio"
     );
     for outcome in outcomes {
         let row = &outcome.row;
@@ -136,12 +138,50 @@ pub fn summary(outcomes: &[Outcome]) -> String {
             predictions.len()
         );
     }
+    out + &counted(outcomes)
+}
+
+/// Summarises the predictions by which the cards are judged.
+fn counted(outcomes: &[Outcome]) -> String {
+    let counted: Vec<&Outcome> = outcomes.iter().filter(|o| o.row.is_counted()).collect();
+    if counted.is_empty() {
+        return String::new();
+    }
+    let within = |factor_most: f64| {
+        let factors = counted.iter().filter_map(|outcome| outcome.factor());
+        factors.filter(|factor| *factor <= factor_most).count()
+    };
+    let ranges: Vec<[f64; 2]> = counted.iter().filter_map(|o| o.range()).collect();
+    let mut out = format!(
+        "counted predictions: {} of {} within 25 %, {} within 50 %, {} within a factor of 2 (repeats and effects near 1 do \
+         not count)\n",
+        within(CLOSE),
+        counted.len(),
+        within(HALF),
+        within(NEAR)
+    );
+    if !ranges.is_empty() {
+        let inside = counted.iter().filter(|o| o.is_in_range()).count();
+        let mut widths: Vec<f64> = ranges.iter().map(|[low, high]| high / low).collect();
+        widths.sort_by(f64::total_cmp);
+        let _ = writeln!(
+            out,
+            "  {} of them on an ensemble: {inside} inside its range, whose median width is a factor of {:.2}",
+            ranges.len(),
+            widths[widths.len() / 2]
+        );
+    }
     out
 }
 
-/// Formats the lowest and highest result over the seeds, if they differ.
+/// Formats the lowest and highest member of an ensemble, or the lowest and highest result over the seeds, if they
+/// differ.
 pub(crate) fn shown_interval(outcome: &Outcome) -> String {
-    match outcome.interval().map(|interval| interval.map(number)) {
+    match outcome
+        .range()
+        .or(outcome.interval())
+        .map(|interval| interval.map(number))
+    {
         Some([least, greatest]) if least != greatest => format!("{least} to {greatest}"),
         _ => String::new(),
     }
@@ -156,4 +196,43 @@ pub(crate) fn number(value: f64) -> String {
         _ => 3,
     };
     format!("{value:.decimals$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::row::{STUDIES, study};
+
+    #[test]
+    fn the_summary_counts_only_the_predictions_by_which_cards_are_judged() {
+        let rows = STUDIES.iter().flat_map(|name| study(name).unwrap().rows);
+        let mut counted = 0;
+        let outcomes: Vec<Outcome> = rows
+            .filter(|row| row.published.is_some())
+            .map(|row| {
+                // Rows that do not count are exact; of the others, eleven each deviate by 20 %, 40 % and a factor of 1.9.
+                let factor = match row.is_counted() {
+                    true => [1.2, 1.4, 1.9][counted % 3],
+                    false => 1.0,
+                };
+                counted += usize::from(row.is_counted());
+                let published = row.published.unwrap_or_default();
+                let members = vec![
+                    published * 0.5 * factor,
+                    published * factor,
+                    published * 2.0 * factor,
+                ];
+                Outcome {
+                    row,
+                    simulated: members.clone(),
+                    members,
+                }
+            })
+            .collect();
+        let summary = summary(&outcomes);
+        let expected = "11 of 33 within 25 %, 22 within 50 %, 33 within a factor of 2 (repeats and effects near 1 do not \
+                        count)\n  33 of them on an ensemble: 33 \
+                        inside its range, whose median width is a factor of 4.00\n";
+        assert!(summary.ends_with(expected), "{summary}");
+    }
 }

@@ -9,7 +9,7 @@ fn outcomes() -> Vec<Outcome> {
         // The accuracy of rows that are measured on the host is not tested.
         .filter(|row| !row.query.measure.runs_on_host())
         .collect();
-    reproduce(&rows, 2, |_, _| ()).unwrap()
+    reproduce(&rows, 2, 1, |_, _| ()).unwrap()
 }
 
 fn factors(outcomes: &[Outcome], role: Role) -> Vec<f64> {
