@@ -340,7 +340,7 @@ fn measure(
     };
     match target {
         Target::Simulated { profile, board } => {
-            let card = (&*profile, &*board, seed(args, repeat));
+            let card = (&**profile, &*board, seed(args, repeat));
             simulate(card, about, workload, args, pace, interrupt)
         }
         Target::Directory(directory, device) => {

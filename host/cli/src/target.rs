@@ -28,7 +28,7 @@ pub enum IoArg {
 /// The target of a measurement.
 pub enum Target {
     /// A simulated card on a board.
-    Simulated { profile: Profile, board: Board },
+    Simulated { profile: Box<Profile>, board: Board },
     /// A directory on a storage device of this computer.
     Directory(Directory, StorageInfo),
 }
@@ -42,6 +42,7 @@ impl Target {
         match name.strip_prefix(PREFIX) {
             Some(set_up) => {
                 let (profile, board) = simulated(set_up)?;
+                let profile = Box::new(profile);
                 Ok(Target::Simulated { profile, board })
             }
             None => directory(name, io),

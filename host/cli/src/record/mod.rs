@@ -43,7 +43,14 @@ pub fn run(args: &Record) -> Result<(), Failure> {
             if args.compare || args.policy == PolicyArg::Stream {
                 checks::spi(args, &board)?;
             }
-            on_card(args, rate_hz, &Simulated { profile, board })
+            on_card(
+                args,
+                rate_hz,
+                &Simulated {
+                    profile: *profile,
+                    board,
+                },
+            )
         }
         Target::Directory(..) => {
             checks::directory(args)?;
