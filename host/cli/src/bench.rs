@@ -49,7 +49,7 @@ pub struct Args {
     #[arg(long, value_name = "DISK")]
     pub destroy: Option<String>,
 
-    /// Issue this many writes per second at their due times, and measure lateness; the workload first runs without
+    /// Issue this many writes per second at their due times, and measure lateness; the workload first runs without [default: each write follows the last one]
     #[arg(long, value_name = "HZ", value_parser = rate_hz)]
     pub rate: Option<f64>,
 

@@ -45,7 +45,7 @@ pub struct Args {
     #[arg(long, requires = "destroy")]
     pub full: bool,
 
-    /// In a directory, use at most this much of the free space
+    /// In a directory, use at most this much of the free space [default: all but 1 %]
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub limit: Option<u64>,
 
