@@ -215,6 +215,7 @@ fn the_json_of_every_command_follows_its_schema() {
     recover(&mut outputs, own);
     sweep(&mut outputs, own);
     outputs.add(own, &["reproduce", "arduino-bytes"], 0);
+    outputs.add(own, &["reproduce", "library-comparison"], 0);
 
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let python = root.join("target/python/bin/python3");
