@@ -1,8 +1,8 @@
 //! The command line: every command with its own arguments.
 
 use crate::{
-    analyze, bench, cards, check, compare, demo, export, fit, get, help, manual, plan, record,
-    recover, reproduce, serve, sweep,
+    analyze, bench, cards, check, compare, demo, export, fit, get, help, manual, plan, probe,
+    record, recover, reproduce, serve, sweep,
 };
 use clap::{CommandFactory, Parser, Subcommand};
 
@@ -52,6 +52,8 @@ pub enum Command {
     Record(record::Record),
     /// Reproduce the experiments of five published studies on simulated cards
     Reproduce(reproduce::Args),
+    /// Find out how a card works inside, by timing
+    Probe(probe::Args),
     /// Fit a simulated card to a measured trace
     Fit(fit::Args),
     /// Find the buffer size that a data logger needs, and the risk of losing samples

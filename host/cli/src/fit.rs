@@ -5,10 +5,11 @@ use crate::outputs::{self, is_standard_output};
 use crate::progress::Progress;
 use crate::shared::Shared;
 use cardiograph_report::{Report, figures_of, units};
-use cardiograph_reproduce::{Fit, Host, WRITES_MAX, fit};
+use cardiograph_reproduce::{Fit, Host, Known, WRITES_MAX, fit_known};
 use cardiograph_sim_card::Profile;
 use cardiograph_trace::{About, Loaded, ReadOptions, Trace, read_with_progress};
 use cardiograph_workload::{Operation, OperationKind};
+use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
 /// Fit a simulated card to a measured trace.
@@ -19,7 +20,8 @@ card named with --like.
 
 Examples:
   cardiograph fit card.parquet --profile my-card.toml --html fit.html
-  cardiograph bench sim:my-card.toml@esp32 --workload magod2")]
+  cardiograph bench sim:my-card.toml@esp32 --workload magod2
+  cardiograph fit card.parquet --probe probe.json --profile my-card.toml")]
 pub struct Args {
     /// A trace of writes, in any format that `analyze` reads
     #[arg(value_name = "TRACE")]
@@ -28,6 +30,10 @@ pub struct Args {
     /// Simulated card from which the search starts
     #[arg(long, value_name = "CARD", default_value = "class10-16g")]
     pub like: String,
+
+    /// Keep the values that `probe` found, from its JSON
+    #[arg(long, value_name = "FILE")]
+    pub probe: Option<PathBuf>,
 
     /// Number of trials of the search
     #[arg(long, value_name = "N", default_value_t = 3000, value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
@@ -51,12 +57,20 @@ pub struct Args {
 
 /// Reads the trace, searches for a profile, and shows both traces.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    args.shared.apply([&args.trace]);
+    args.shared.apply(
+        [Some(&args.trace), args.probe.as_ref()]
+            .into_iter()
+            .flatten(),
+    );
     outputs::check_files([&args.profile, &args.html].into_iter().flatten())?;
     if args.html.as_deref().is_some_and(is_standard_output) {
         return Err(Failure::new("--html needs a file, not standard output"));
     }
     let start = Profile::named(&args.like).map_err(Failure::new)?;
+    let known = match &args.probe {
+        Some(path) => probed(path, &start)?,
+        None => Known::default(),
+    };
     let file = args.trace.display().to_string();
     let options = ReadOptions::with_block_bytes(args.block);
     let mut progress = Progress::over_file(&args.trace);
@@ -74,7 +88,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         .take(WRITES_MAX)
         .collect();
     let mut progress = Progress::over_steps(u64::from(args.trials));
-    let found = fit(&writes, &start, args.trials, |trial| progress.show(trial));
+    let found = fit_known(&writes, &start, &known, args.trials, |trial| {
+        progress.show(trial)
+    });
     progress.clear();
     let found = found.ok_or_else(|| {
         Failure::new(format!(
@@ -104,6 +120,65 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         write_page(path, &[measured, refit])?;
     }
     Ok(())
+}
+
+/// Largest JSON of `probe` that is read.
+const PROBED_BYTES_MAX: u64 = 1 << 20;
+
+/// JSON of `probe`, as far as a fit needs it.
+#[derive(Deserialize)]
+struct Probed {
+    command: String,
+    results: Vec<ProbedCard>,
+}
+
+#[derive(Deserialize)]
+struct ProbedCard {
+    page_bytes: ProbedValue<u64>,
+    unit_bytes: ProbedValue<u64>,
+    open_units: ProbedValue<u64>,
+    log_bytes: ProbedValue<u64>,
+    fat_zone_bytes: ProbedValue<u64>,
+    collects_while_idle: ProbedValue<bool>,
+}
+
+#[derive(Deserialize)]
+struct ProbedValue<T> {
+    value: Option<T>,
+}
+
+/// Reads the values that `probe` found, and checks that a card can have them.
+fn probed(path: &Path, start: &Profile) -> Result<Known, Failure> {
+    let name = path.display();
+    let wrong = |reason: &dyn std::fmt::Display| {
+        Failure::new(format!(
+            "{name}: {reason}; use a file written by `cardiograph probe --json`"
+        ))
+    };
+    let metadata = std::fs::metadata(path).map_err(|error| wrong(&error))?;
+    if !metadata.is_file() || metadata.len() > PROBED_BYTES_MAX {
+        return Err(wrong(&"not a file of at most 1 MiB"));
+    }
+    let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
+    let probed: Probed = serde_json::from_str(&text).map_err(|error| wrong(&error))?;
+    let card = match (probed.command.as_str(), &probed.results[..]) {
+        ("probe", [card]) => card,
+        _ => return Err(wrong(&"not the result of one probe")),
+    };
+    let known = Known {
+        page_bytes: card.page_bytes.value,
+        unit_bytes: card.unit_bytes.value,
+        open_units: card.open_units.value,
+        log_bytes: card.log_bytes.value,
+        fat_zone_bytes: card.fat_zone_bytes.value,
+        collects_while_idle: card.collects_while_idle.value,
+    };
+    let mut profile = start.clone();
+    known.apply(&mut profile);
+    profile
+        .check(&name.to_string())
+        .map_err(|error| wrong(&error))?;
+    Ok(known)
 }
 
 fn report(

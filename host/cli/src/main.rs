@@ -6,6 +6,7 @@
 //!       ├──> analyze: files ────────────> traces ──┴──> report ──> table, JSON, HTML, Markdown
 //!       ├──> compare: traces or cards ──> table, verdicts, JSON, HTML, Markdown
 //!       ├──> record: target + samples ──> files on the target, every sample verified ──> table, JSON
+//!       ├──> probe: a card ──> page, unit, open units, log ... ──> table, JSON, Markdown
 //!       ├──> fit: trace ──> a card's profile
 //!       ├──> plan: trace or card + data rate ──> buffer size, risk
 //!       ├──> sweep: specification ──> thousands of recordings ──> probability of loss
@@ -42,6 +43,7 @@ mod manual;
 mod outputs;
 mod phases;
 mod plan;
+mod probe;
 mod progress;
 mod record;
 mod recover;
@@ -70,6 +72,7 @@ fn main() -> ExitCode {
         Some(Command::Compare(args)) => compare::run(&args),
         Some(Command::Record(args)) => record::run(&args),
         Some(Command::Reproduce(args)) => reproduce::run(&args),
+        Some(Command::Probe(args)) => probe::run(&args),
         Some(Command::Fit(args)) => fit::run(&args),
         Some(Command::Plan(args)) => plan::run(&args),
         Some(Command::Sweep(args)) => sweep::run(&args),

@@ -214,6 +214,7 @@ fn the_json_of_every_command_follows_its_schema() {
     plan_and_compare(&mut outputs, own);
     recover(&mut outputs, own);
     sweep(&mut outputs, own);
+    outputs.add(own, &["probe", "sim:apacer-1g-slc@linux-reader"], 0);
     outputs.add(own, &["reproduce", "arduino-bytes"], 0);
     outputs.add(own, &["reproduce", "library-comparison"], 0);
 

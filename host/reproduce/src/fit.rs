@@ -6,7 +6,7 @@
 //! that opens and closes the file for each write also writes the block in progress and the file's directory
 //! entry every time. The fit tries both kinds of host and keeps the better one.
 
-use crate::search;
+use crate::{Known, search};
 use cardiograph_sim_card::{Controller, Profile, Seed};
 use cardiograph_timing::{Latencies, Stalls, buckets_below, default_threshold_ns};
 use cardiograph_workload::Operation;
@@ -119,8 +119,25 @@ pub fn fit(
     writes: &[Operation],
     start: &Profile,
     trials: u32,
+    progress: impl FnMut(u64),
+) -> Option<Fit> {
+    fit_known(writes, start, &Known::default(), trials, progress)
+}
+
+/// Searches as [`fit`] does, among profiles with the known values.
+pub fn fit_known(
+    writes: &[Operation],
+    start: &Profile,
+    known: &Known,
+    trials: u32,
     mut progress: impl FnMut(u64),
 ) -> Option<Fit> {
+    let with_known = |profile: &Profile| {
+        let mut profile = profile.clone();
+        known.apply(&mut profile);
+        profile
+    };
+    let start = &with_known(start);
     let writes = within_bounds(writes);
     if writes.is_empty() {
         return None;
@@ -130,12 +147,17 @@ pub fn fit(
     let fits = [Host::KeepsOpen, Host::OpensAndCloses].map(|host| {
         let mut random = Seed::new(1).stream("fit");
         let loss = |profile: &Profile| {
-            let (refit, _) = replay(writes, profile, host, measured.percentiles[1]);
+            let profile = with_known(profile);
+            if profile.check("trial").is_err() {
+                return f64::INFINITY;
+            }
+            let (refit, _) = replay(writes, &profile, host, measured.percentiles[1]);
             finished += 1;
             progress(finished);
             measured.distance(&Figures::of(&refit, Some(measured.threshold_ns)))
         };
         let (profile, loss) = search::minimise(start, trials / 2, &mut random, loss);
+        let profile = with_known(&profile);
         let (refit, host_ns) = replay(writes, &profile, host, measured.percentiles[1]);
         Fit {
             profile,

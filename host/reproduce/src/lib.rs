@@ -20,6 +20,7 @@ mod experiment;
 pub mod figures;
 mod fit;
 pub mod fitting;
+mod known;
 mod measure;
 mod outcome;
 pub mod own_server;
@@ -34,7 +35,8 @@ mod web;
 
 pub use breakdown::Breakdown;
 pub use experiment::{Experiment, ExperimentError, NO_WORKLOAD, Operations};
-pub use fit::{Fit, Host, WRITES_MAX, fit};
+pub use fit::{Fit, Host, WRITES_MAX, fit, fit_known};
+pub use known::Known;
 pub use measure::{Measure, evaluate};
 pub use outcome::{MEMBERS, Outcome, in_unit, reproduce};
 pub use recording::Recording;

@@ -4,8 +4,9 @@
 //! - [`FatCard`]: files on a FAT file system on a simulated card, through embedded-sdmmc.
 //! - [`CachedCard`]: files on a FAT file system on a simulated card, through a window of one sector, like
 //!   FatFs, or through a page cache, like Linux.
+//! - [`RawCard`]: the blocks of a simulated card, without a file system.
 //!
-//! All of them implement [`Store`](cardiograph_workload::Store); [`HostClock`] and [`CardClock`] are their
+//! The first three implement [`Store`](cardiograph_workload::Store); [`HostClock`] and [`CardClock`] are their
 //! clocks. Cards are simulated in virtual time; [`format()`] creates their file system, and [`run_on_card`]
 //! runs a workload on any card and board.
 //!
@@ -25,6 +26,7 @@ mod fat_card;
 mod file_buffer;
 mod format;
 mod page_cache;
+mod raw_card;
 mod sd_host;
 mod simulated;
 mod spi_port;
@@ -39,6 +41,7 @@ pub use directory::{Directory, DirectoryFile, Io};
 pub use error::StoreError;
 pub use fat_card::{FatCard, FatFile, MountError};
 pub use format::{FormatError, format};
+pub use raw_card::RawCard;
 pub use sd_host::SdHostError;
 pub use simulated::{SimulatedRun, run_on_card};
 pub use storage_info::StorageInfo;

@@ -1,0 +1,173 @@
+//! Open units: a card writes a few sequential streams in turn without copying. With one stream more, it closes a unit
+//! early and copies the rest of it, once in each round; with two more, two.
+
+use crate::answer::Answer;
+use crate::session::{Session, Stage, Stop};
+use crate::statistics::{median, p_higher};
+use crate::unit::base;
+
+/// Largest length of a write.
+const PIECE_BYTES_MAX: u64 = 64 << 10;
+/// Rounds with each number of streams.
+const ROUNDS: usize = 5;
+/// Largest number of streams.
+const STREAMS_MAX: u64 = 32;
+/// Additional time per byte up to which a number of streams counts as sustained.
+const SUSTAINED_MAX: f64 = 0.025;
+/// Additional time per byte from which it counts as not sustained.
+const COPYING_MIN: f64 = 0.04;
+/// Largest probability that a difference between rounds is chance.
+const P_MAX: f64 = 0.01;
+/// Additional time per byte at which every round copies nearly everything: then the next number shows no proportion.
+const THRASHING_MIN: f64 = 0.5;
+/// Largest deviation from proportion, in streams.
+const DEVIATION_MAX: f64 = 0.4;
+
+/// Finds the number of open units.
+pub(crate) fn find(session: &mut Session, page: u64, unit: u64) -> Result<Answer<u64>, Stop> {
+    session.enter(Stage::OpenUnits);
+    let mut streams = Streams::new(session, page, unit);
+    let most = STREAMS_MAX.min(streams.places);
+    let (mut sustained, mut copying) = (1, None);
+    // Doubling, then bisection.
+    loop {
+        let next = match copying {
+            None if sustained == most => {
+                return Ok(Answer::cannot_tell(format!(
+                    "up to {most} streams in turn take the same time per byte"
+                )));
+            }
+            None => (2 * sustained).min(most),
+            Some(copying) if copying == sustained + 1 => break,
+            Some(copying) => u64::midpoint(sustained, copying),
+        };
+        match streams.compare(session, next)?.verdict() {
+            Verdict::Sustained => sustained = next,
+            Verdict::Copying => copying = Some(next),
+            Verdict::Unclear => return Ok(unclear(next)),
+        }
+    }
+    let one_more = streams.compare(session, sustained + 1)?;
+    if one_more.verdict() != Verdict::Copying {
+        return Ok(unclear(sustained + 1));
+    }
+    let percent = 100.0 * one_more.share();
+    if one_more.share() < THRASHING_MIN {
+        let two_more = streams.compare(session, sustained + 2)?;
+        // With proportional copying, the line through both reaches 0 at the number of open units.
+        let each_ns = two_more.extra_ns() - one_more.extra_ns();
+        let streams_over = one_more.extra_ns() / each_ns;
+        if each_ns <= 0.0 || (streams_over - 1.0).abs() > DEVIATION_MAX {
+            return Ok(Answer::cannot_tell(format!(
+                "from {} streams in turn on, the time per byte rises by {percent:.0} %, but not in proportion",
+                sustained + 1
+            )));
+        }
+    }
+    Ok(Answer::known(
+        sustained,
+        0.95,
+        format!(
+            "{} streams in turn take {percent:.0} % longer per byte than one",
+            sustained + 1
+        ),
+    ))
+}
+
+fn unclear(streams: u64) -> Answer<u64> {
+    Answer::cannot_tell(format!(
+        "{streams} streams in turn take hardly longer per byte than one"
+    ))
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Verdict {
+    Sustained,
+    Copying,
+    Unclear,
+}
+
+/// Times of rounds, in ns per unit, with one stream and with several.
+struct Comparison {
+    streams: u64,
+    one: Vec<f64>,
+    several: Vec<f64>,
+}
+
+impl Comparison {
+    /// Returns the additional time per byte, as a share.
+    fn share(&self) -> f64 {
+        median(&self.several) / median(&self.one) - 1.0
+    }
+
+    /// Returns the additional time of a round, in ns.
+    fn extra_ns(&self) -> f64 {
+        self.streams as f64 * (median(&self.several) - median(&self.one))
+    }
+
+    fn verdict(&self) -> Verdict {
+        let is_longer = p_higher(&self.several, &self.one) <= P_MAX;
+        match self.share() {
+            share if share <= SUSTAINED_MAX => Verdict::Sustained,
+            share if share >= COPYING_MIN && is_longer => Verdict::Copying,
+            _ => Verdict::Unclear,
+        }
+    }
+}
+
+struct Streams {
+    base: u64,
+    unit: u64,
+    piece: u64,
+    /// Number of units in the region.
+    places: u64,
+    next: u64,
+}
+
+impl Streams {
+    fn new(session: &Session, page: u64, unit: u64) -> Streams {
+        let base = base(session);
+        let piece = (unit / 16).min(PIECE_BYTES_MAX).max(page);
+        Streams {
+            base,
+            unit,
+            piece,
+            places: (session.bytes() - base) / unit,
+            next: 0,
+        }
+    }
+
+    /// Times rounds of one and of several streams, in turns.
+    fn compare(&mut self, session: &mut Session, streams: u64) -> Result<Comparison, Stop> {
+        let mut comparison = Comparison {
+            streams,
+            one: Vec::new(),
+            several: Vec::new(),
+        };
+        // The first round may have to clean up what an earlier experiment left.
+        self.round(session, streams)?;
+        self.round(session, 1)?;
+        for _ in 0..ROUNDS {
+            let ns = self.round(session, streams)?;
+            comparison.several.push(ns / streams as f64);
+            comparison.one.push(self.round(session, 1)?);
+        }
+        Ok(comparison)
+    }
+
+    /// Writes units in turn, piece by piece; returns the time in ns.
+    fn round(&mut self, session: &mut Session, streams: u64) -> Result<f64, Stop> {
+        if self.next + streams > self.places {
+            self.next = 0;
+        }
+        let first = self.base + self.next * self.unit;
+        self.next += streams;
+        let mut ns = 0.0;
+        for at in (0..self.unit).step_by(self.piece as usize) {
+            for stream in 0..streams {
+                ns += session.write(first + stream * self.unit + at, self.piece)?;
+            }
+        }
+        Ok(ns)
+    }
+}
