@@ -262,6 +262,113 @@ fn a_lock_excludes_other_clients() {
 }
 
 #[test]
+fn locks_nest_only_where_they_do_not_overlap() {
+    let rig = Rig::new();
+    let server = rig.server();
+    let inner = lock(&rig, &server, "/d/sub/x.csv", &[]).unwrap();
+    // A lock of a whole folder would contain the inner one, at any depth.
+    for folder in ["/d/sub", "/d", "/"] {
+        assert_eq!(lock(&rig, &server, folder, &[]), Err(423), "{folder}");
+        let depth = ["Depth: infinity"];
+        assert_eq!(lock(&rig, &server, folder, &depth), Err(423), "{folder}");
+    }
+    for line in ["DELETE /d/sub", "DELETE /d", "MOVE /d"] {
+        let response = ask(&rig, &server, line, &["Destination: /f"], "");
+        assert_eq!(response.status, 423, "{line}");
+    }
+    // A lock of the folder alone protects its list of names, not the members.
+    let outer = lock(&rig, &server, "/d/sub", &["Depth: 0"]).unwrap();
+    assert_ne!(inner, outer);
+    assert_eq!(ask(&rig, &server, "PUT /d/sub/n", &[], "").status, 423);
+    let submitted = format!("If: ({inner})");
+    let put = ask(&rig, &server, "PUT /d/sub/x.csv", &[&submitted], "new");
+    assert_eq!(put.status, 204);
+    // Both tokens are needed where both locks apply.
+    let delete = |field: &str| ask(&rig, &server, "DELETE /d/sub/x.csv", &[field], "").status;
+    assert_eq!(delete(&submitted), 423);
+    let both = format!("If: </d/sub> ({outer}) </d/sub/x.csv> ({inner})");
+    assert_eq!(delete(&both), 204);
+    // The lock of a removed file ends with it.
+    assert!(lock(&rig, &server, "/d/sub/x.csv", &[]).is_ok());
+}
+
+#[test]
+fn depths_that_a_method_does_not_have_are_refused() {
+    let rig = Rig::new();
+    let server = rig.server();
+    for (line, depth, status) in [
+        ("COPY /d", "1", 400),
+        ("MOVE /d", "0", 400),
+        ("MOVE /d", "1", 400),
+        ("DELETE /d", "0", 400),
+        ("DELETE /d", "1", 400),
+        ("PROPFIND /", "infinity", 403),
+        ("PROPFIND /", "-1", 400),
+        ("PROPFIND /", "1, 0", 400),
+    ] {
+        let fields = [&*format!("Depth: {depth}"), "Destination: /f"];
+        let response = ask(&rig, &server, line, &fields, "");
+        assert_eq!(response.status, status, "{line} {depth}");
+    }
+    assert!(rig.memory.node("/d/sub/x.csv").is_some());
+}
+
+#[test]
+fn locks_and_patches_without_sense_are_refused() {
+    let rig = Rig::new();
+    let server = rig.server();
+    let deep = format!("{}{}", "<a>".repeat(5000), "</a>".repeat(5000));
+    for body in [
+        "<lockinfo",
+        "<lockinfo xmlns='DAV:'><lockscope><exclusive/></lockscope>",
+        "<!DOCTYPE a [<!ENTITY b 'c'>]><lockinfo xmlns='DAV:'/>",
+        "<a:lockinfo/>",
+        "\u{0}",
+        "{}",
+        &deep,
+    ] {
+        for line in ["LOCK /e/old.csv", "PROPPATCH /e/old.csv"] {
+            let response = ask(&rig, &server, line, &[], body);
+            let is_refused = matches!(response.status, 400 | 413);
+            assert!(
+                is_refused,
+                "{line} {}: {}",
+                &body[..body.len().min(60)],
+                response.status
+            );
+        }
+    }
+    // Nothing was locked.
+    assert_eq!(ask(&rig, &server, "DELETE /e/old.csv", &[], "").status, 204);
+}
+
+#[test]
+fn a_body_without_end_is_refused_when_it_is_too_long() {
+    let rig = Rig::new();
+    let server = rig.server();
+    for method in ["LOCK", "PROPFIND", "PROPPATCH"] {
+        let head = format!(
+            "{method} /d HTTP/1.1\r\nHost: 10.0.0.1\r\nDepth: 0\r\nTransfer-Encoding: chunked\r\n\r\n"
+        );
+        let mut segments = vec![head.into_bytes()];
+        segments.extend((0..2000).map(|_| {
+            b"400\r\n<a>"
+                .iter()
+                .chain(&[b' '; 1021])
+                .chain(b"\r\n")
+                .copied()
+                .collect()
+        }));
+        let mut socket = Socket::new(&rig.clock, segments, End::Close);
+        let sent = socket.sent.clone();
+        rig.clock
+            .run(server.serve(&mut socket, &mut Buffers::new()));
+        let response = responses(&sent.take(), &[method]).remove(0);
+        assert_eq!(response.status, 413, "{method}");
+    }
+}
+
+#[test]
 fn a_path_that_does_not_exist_can_be_locked() {
     let rig = Rig::new();
     let server = rig.server();
