@@ -7,6 +7,9 @@ const CEILING_US = 2e6;
 const FRAME_MS = 3;
 /** Rows or characters between two looks at the clock. */
 const PIECE = 2048;
+/** Latencies in a chunk of the history. */
+const CHUNK = 1 << 14;
+const HOUR_MS = 3600e3;
 
 /** Extremes per pixel of a time window that moves. */
 class Columns {
@@ -21,9 +24,13 @@ class Columns {
 
   /** Adds the latencies of a history that are not in it yet, until a time. */
   read(history, endMs) {
+    this.next = Math.max(this.next, history.first);
     while (this.next < history.length) {
-      const end = Math.min(history.length, this.next + PIECE);
-      for (; this.next < end; this.next += 1) this.add(history.ms[this.next], history.us[this.next]);
+      const { ms, us } = history.chunkOf(this.next);
+      const from = this.next % CHUNK;
+      const end = Math.min(from + PIECE, from + history.length - this.next, CHUNK);
+      for (let at = from; at < end; at += 1) this.add(ms[at], us[at]);
+      this.next += end - from;
       if (performance.now() > endMs) return;
     }
   }
@@ -41,23 +48,32 @@ class Columns {
   }
 }
 
-/** Latencies of the last hour, in growing arrays. */
+/** Latencies of the last hour, in chunks: growing an array of an hour would take longer than a frame. */
 class History {
   constructor() {
-    this.ms = new Float64Array(1 << 16);
-    this.us = new Float32Array(1 << 16);
+    this.chunks = [];
+    /** Numbers of the first latency that is kept, and of the next one. */
+    this.first = 0;
     this.length = 0;
     this.newest = -1;
   }
 
+  chunkOf(at) {
+    return this.chunks[(at - this.first) / CHUNK | 0];
+  }
+
   push(number, ms, us) {
-    if (this.length === this.ms.length) {
-      const grown = (old) => { const bigger = new old.constructor(2 * old.length); bigger.set(old); return bigger; };
-      this.ms = grown(this.ms);
-      this.us = grown(this.us);
+    const at = this.length % CHUNK;
+    if (at === 0) {
+      this.chunks.push({ ms: new Float64Array(CHUNK), us: new Float32Array(CHUNK) });
+      while (this.chunks[0].ms[CHUNK - 1] < ms - HOUR_MS && this.chunks.length > 1) {
+        this.chunks.shift();
+        this.first += CHUNK;
+      }
     }
-    this.ms[this.length] = ms;
-    this.us[this.length] = us;
+    const chunk = this.chunks.at(-1);
+    chunk.ms[at] = ms;
+    chunk.us[at] = us;
     this.length += 1;
     this.newest = number;
   }
@@ -99,7 +115,7 @@ function liveView() {
   // Device time minus this page's time: the trace moves while no events arrive.
   let aheadMs = null;
 
-  const choices = [['1 min', 60e3], ['10 min', 600e3], ['1 h', 3600e3]].map(([text, ms]) => make('button', {
+  const choices = [['1 min', 60e3], ['10 min', 600e3], ['1 h', HOUR_MS]].map(([text, ms]) => make('button', {
     type: 'button', 'aria-pressed': String(ms === windowMs), onclick: (event) => {
       windowMs = ms;
       columns = null;
