@@ -51,7 +51,7 @@ impl Fit {
     /// Returns the fraction of excesses above `y`.
     pub(crate) fn share_above(&self, y: f64) -> f64 {
         let inner = (self.shape * y / self.scale).max(-1.0);
-        (-inner.ln_1p() / self.shape).exp()
+        libm::exp(-libm::log1p(inner) / self.shape)
     }
 }
 
@@ -68,7 +68,7 @@ struct Line {
 impl Line {
     /// Returns the log-likelihood of a shape, which must have the sign of `theta`.
     fn log_likelihood(&self, shape: f64) -> f64 {
-        -self.count * (shape / self.theta).ln() - (1.0 + 1.0 / shape) * self.sum
+        -self.count * libm::log(shape / self.theta) - (1.0 + 1.0 / shape) * self.sum
     }
 
     /// Returns the most likely shape.
@@ -80,7 +80,7 @@ impl Line {
     fn log_share_above(&self, shape: f64, y: f64) -> f64 {
         let inner = self.theta * y;
         match inner > -1.0 {
-            true => -inner.ln_1p() / shape,
+            true => -libm::log1p(inner) / shape,
             false => f64::NEG_INFINITY,
         }
     }
@@ -153,8 +153,8 @@ impl Excesses {
     fn line(&self, t: f64, shape_min: f64) -> Line {
         // At `t` = 0 the shape would also be 0, where the formulas are undefined.
         let t = if t.abs() < 1e-5 { 1e-5 } else { t };
-        let theta = t.exp_m1() / self.greatest;
-        let logarithms = self.excesses.iter().map(|y| (theta * y).ln_1p());
+        let theta = libm::expm1(t) / self.greatest;
+        let logarithms = self.excesses.iter().map(|y| libm::log1p(theta * y));
         Line {
             count: self.count() as f64,
             theta,
@@ -190,7 +190,7 @@ impl Excesses {
         let sum: f64 = (0..count)
             .map(|i| {
                 let (rising, falling) = (self.excesses[count - 1 - i], self.excesses[i]);
-                (2 * i + 1) as f64 * ((-above(rising)).ln_1p() + above(falling).ln())
+                (2 * i + 1) as f64 * (libm::log1p(-above(rising)) + libm::log(above(falling)))
             })
             .sum();
         -(count as f64) - sum / count as f64
@@ -224,7 +224,7 @@ impl Excesses {
             return 0.0;
         }
         let finer = maximum((t - step).max(first), (t + step).min(last), extreme).1;
-        (sign * value.max(finer)).exp()
+        libm::exp(sign * value.max(finer))
     }
 }
 
@@ -239,14 +239,14 @@ fn greatest_of(points: impl Iterator<Item = f64>, value: impl Fn(f64) -> f64) ->
 /// whose deviance is at most `spare`.
 fn log_count_within(count: f64, spare: f64, sign: f64) -> f64 {
     if spare <= 0.0 {
-        return count.ln();
+        return libm::log(count);
     }
     // In z = ln(mean / count) the deviance is 2 count (e^z - 1 - z), which is convex: Newton's method, started
     // where the parabola at its minimum reaches `spare`.
     let mut z = sign * (spare / count).sqrt();
     for _ in 0..POISSON_STEPS {
-        let rise = z.exp_m1();
+        let rise = libm::expm1(z);
         z -= (rise - z - spare / (2.0 * count)) / rise;
     }
-    count.ln() + z
+    libm::log(count) + z
 }

@@ -82,8 +82,8 @@ impl Tail {
         let (threshold, count, shape, scale) = self.figures()?;
         let ratio = count as f64 / expected;
         let excess = match shape.abs() < 1e-9 {
-            true => scale * ratio.ln(),
-            false => scale / shape * (ratio.powf(shape) - 1.0),
+            true => scale * libm::log(ratio),
+            false => scale / shape * (libm::pow(ratio, shape) - 1.0),
         };
         Some(threshold + excess)
     }
@@ -145,7 +145,7 @@ fn counted(count: u64) -> Interval {
     }
     let end = |n: f64, sign: f64| {
         let root = 1.0 - 1.0 / (9.0 * n) + sign * NORMAL / (3.0 * n.sqrt());
-        n * root.powi(3)
+        n * (root * root * root)
     };
     let count = count as f64;
     Interval {
@@ -158,7 +158,7 @@ fn counted(count: u64) -> Interval {
 impl Interval {
     /// Returns the probability of at least one occurrence in a run `times_as_long` times as long.
     pub fn at_least_one(&self, times_as_long: f64) -> Interval {
-        let probability = |mean: f64| -(-mean * times_as_long).exp_m1();
+        let probability = |mean: f64| -libm::expm1(-mean * times_as_long);
         Interval {
             likely: self.likely.map(probability),
             low: probability(self.low),

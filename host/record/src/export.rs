@@ -12,6 +12,7 @@ pub(crate) mod header;
 mod ulog;
 
 use csv::Csv;
+#[cfg(not(target_family = "wasm"))]
 pub(crate) use csv::row_of;
 use decode::decode;
 use std::collections::BTreeMap;

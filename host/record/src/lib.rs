@@ -17,28 +17,38 @@
 //!
 //! This crate does not depend on simulated cards; cardiograph-compare does.
 
+#[cfg(not(target_family = "wasm"))]
 mod card_file;
 mod crc;
+#[cfg(not(target_family = "wasm"))]
 mod directory;
 mod export;
 mod feed;
+#[cfg(not(target_family = "wasm"))]
 mod finding;
 mod gaps;
 mod lines;
+#[cfg(not(target_family = "wasm"))]
 mod live;
+#[cfg(not(target_family = "wasm"))]
 mod live_stream;
+#[cfg(not(target_family = "wasm"))]
 mod monitor;
+#[cfg(not(target_family = "wasm"))]
 mod recovery;
 mod result;
 mod samples;
 mod stream_report;
+#[cfg(not(target_family = "wasm"))]
 mod totals;
 mod verify;
 
 /// Advice for errors that only a bug in Cardiograph can cause.
 pub const REPORT_BUG: &str = "please report this as a bug, with the command line";
 
+#[cfg(not(target_family = "wasm"))]
 pub use card_file::{CardFile, CardFileError};
+#[cfg(not(target_family = "wasm"))]
 pub use directory::{
     Access, DirectoryCard, DirectoryError, DirectoryVolume, Failure, LiveFile, LiveFiles, Repair,
     epoch_of_recording, open_directory, recording_at,
@@ -46,16 +56,21 @@ pub use directory::{
 pub use export::{ExportError, Exported, export_csv, export_ulog};
 pub use feed::{Feed, InputLines, Times, TooLong};
 pub use lines::{LINE_BYTES_MIN, Lines, line};
+#[cfg(not(target_family = "wasm"))]
 pub use live::{
     DirectoryStream, LiveError, LiveFeed, LiveResult, LiveSetup, block_on, record_in_directory,
 };
+#[cfg(not(target_family = "wasm"))]
 pub use live_stream::{LiveProgress, LiveStreaming, input_in_directory, stream_in_directory};
+#[cfg(not(target_family = "wasm"))]
 pub use monitor::{Monitor, MonitorFigures, Monitored, WriteFigures};
+#[cfg(not(target_family = "wasm"))]
 pub use recovery::{
     RecoverError, RecoveredFile, Recovery, RecoveryAction, TargetKind, dos_time_now, recover_path,
 };
 pub use result::{Problem, Progress, RecordingResult, StreamError, StreamResult};
 pub use samples::{BINARY_SAMPLE_BYTES_MAX, BINARY_SAMPLE_BYTES_MIN, BinarySamples};
 pub use stream_report::{StreamReport, prefix};
+#[cfg(not(target_family = "wasm"))]
 pub use totals::{RecordingTotals, totals_of};
 pub use verify::{Mismatch, verify_file};

@@ -331,7 +331,7 @@ fn energy_curve(energy: &Energy) -> EnergyCurve {
 
 /// Quantises a latency to 1024 steps per octave, which are 0.07 % apart.
 fn quantised(ns: u64) -> u16 {
-    ((ns.max(1) as f64).log2() * 1024.0).round() as u16
+    (libm::log2(ns.max(1) as f64) * 1024.0).round() as u16
 }
 
 fn pack_f64(values: impl IntoIterator<Item = f64>) -> String {

@@ -421,16 +421,27 @@ fn stalls_and_rates(
     // The larger the buffer, the more writes affect its rate: the two largest buffers take as long as all
     // the others.
     let (small, large) = BUFFER_SIZES_BYTES.split_at(BUFFER_SIZES_BYTES.len() - 2);
+    let rates_of = |sizes| sustained::sustained_rates_bytes_per_s(writes, latencies, sizes);
+    let (large, (stalls, mut rates)) = both(
+        || rates_of(large),
+        || (stalls_of(writes, threshold_ns), rates_of(small)),
+    );
+    rates.extend(large);
+    (stalls, rates)
+}
+
+/// Computes two values on two cores, or one after the other in a browser, which has no threads.
+fn both<A: Send, B>(other: impl FnOnce() -> A + Send, own: impl FnOnce() -> B) -> (A, B) {
+    if cfg!(target_family = "wasm") {
+        return (other(), own());
+    }
     std::thread::scope(|scope| {
-        let large =
-            scope.spawn(|| sustained::sustained_rates_bytes_per_s(writes, latencies, large));
-        let stalls = stalls_of(writes, threshold_ns);
-        let mut rates = sustained::sustained_rates_bytes_per_s(writes, latencies, small);
-        match large.join() {
-            Ok(large) => rates.extend(large),
+        let other = scope.spawn(other);
+        let own = own();
+        match other.join() {
+            Ok(other) => (other, own),
             Err(panic) => std::panic::resume_unwind(panic),
         }
-        (stalls, rates)
     })
 }
 

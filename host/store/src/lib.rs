@@ -20,6 +20,7 @@
 mod cached_card;
 mod card_device;
 mod clock;
+#[cfg(not(target_family = "wasm"))]
 mod directory;
 mod error;
 mod fat_card;
@@ -30,6 +31,7 @@ mod raw_card;
 mod sd_host;
 mod simulated;
 mod spi_port;
+#[cfg(not(target_family = "wasm"))]
 mod storage_info;
 mod volume;
 mod window;
@@ -37,6 +39,7 @@ mod window;
 pub use cached_card::{CachedCard, CachedFile, CachedStore};
 pub use card_device::DriverError;
 pub use clock::{CardClock, HostClock};
+#[cfg(not(target_family = "wasm"))]
 pub use directory::{Directory, DirectoryFile, Io};
 pub use error::StoreError;
 pub use fat_card::{FatCard, FatFile, MountError};
@@ -44,4 +47,5 @@ pub use format::{FormatError, format};
 pub use raw_card::RawCard;
 pub use sd_host::SdHostError;
 pub use simulated::{SimulatedRun, run_on_card};
+#[cfg(not(target_family = "wasm"))]
 pub use storage_info::StorageInfo;

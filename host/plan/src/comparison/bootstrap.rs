@@ -184,7 +184,7 @@ fn percentile_of(counts: &[u64], ppm: u32) -> usize {
 /// Returns the upper edges of the bins in ascending order; the last one is the greatest latency.
 fn edges(sorted_ns: &[u64], ppm: u32) -> Vec<u64> {
     let last = sorted_ns.len() - 1;
-    let growth = (last as f64).max(1.0).powf(1.0 / (EDGES - 1) as f64);
+    let growth = libm::pow((last as f64).max(1.0), 1.0 / (EDGES - 1) as f64);
     let centre = rank(sorted_ns.len() as u64, ppm) as usize - 1;
     let mut edges_ns = vec![sorted_ns[last], sorted_ns[centre]];
     for step in 0..EDGES {

@@ -176,7 +176,7 @@ fn digits(ratio: f64) -> String {
     let difference = (ratio - 1.0).abs();
     let decimals = match difference {
         d if d < 1e-9 => 2.0,
-        d => (1.0 - d.log10().floor()).clamp(0.0, 6.0),
+        d => (1.0 - libm::log10(d).floor()).clamp(0.0, 6.0),
     };
     format!("{ratio:.0$}", decimals as usize)
 }

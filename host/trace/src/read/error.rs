@@ -24,6 +24,20 @@ impl ReadError {
         }
     }
 
+    /// Returns the message for a command that has no options for columns and units.
+    pub fn without_options(&self) -> String {
+        let message = self.to_string();
+        let is_of_options = ["--time-unit", "--latency-column", "--time-column"]
+            .iter()
+            .any(|option| message.contains(option));
+        match is_of_options {
+            true => format!(
+                "{message}; then convert the file with cardiograph analyze and --trace t.parquet, and pass t.parquet to this command"
+            ),
+            false => message,
+        }
+    }
+
     /// Returns true if the problem is the format of the whole file, as opposed to a single row or access to the file.
     pub fn is_of_format(&self) -> bool {
         matches!(self.fault.location, Location::File)
