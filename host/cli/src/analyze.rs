@@ -4,7 +4,7 @@ use crate::conditions::{self, Condition};
 use crate::failure::Failure;
 use crate::outputs::{Outputs, Reporting, is_standard_output};
 use crate::progress::Progress;
-use crate::values::duration;
+use cardiograph_report::values::duration;
 use cardiograph_report::{Report, figures_of};
 use cardiograph_trace::{ReadOptions, TimeUnit, read_from, read_scope, read_with_progress};
 use std::path::{Path, PathBuf};

@@ -7,7 +7,7 @@ use crate::json;
 use crate::outputs::{check_files, is_standard_output};
 use crate::progress::Progress;
 use crate::shared::Shared;
-use crate::values::bytes;
+use cardiograph_report::values::bytes;
 use cardiograph_disk::{
     CLASSES, Capacity, CapacityPlan, FreeSpace, Medium, Speed, Stopped, check_capacity,
     measure_speed, pass_bytes,

@@ -1,7 +1,7 @@
 //! `--fail-if`: conditions on figures that make a command fail.
 
 use crate::failure::{BAD, Failure, print_error};
-use crate::values::{bytes, duration};
+use cardiograph_report::values::{bytes, duration};
 use cardiograph_report::{Report, units};
 
 /// Exit code if a condition holds, or cannot be decided.

@@ -28,20 +28,6 @@ impl Failure {
         Failure::MessageWithCode(on_one_line(message), code)
     }
 
-    /// Creates a failure to read a trace, for a command that has no options for columns and units.
-    pub fn of_trace(error: impl Display) -> Failure {
-        let message = error.to_string();
-        let is_of_options = ["--time-unit", "--latency-column", "--time-column"]
-            .iter()
-            .any(|option| message.contains(option));
-        match is_of_options {
-            true => Failure::new(format!(
-                "{message}; then convert the file with cardiograph analyze and --trace t.parquet, and pass t.parquet to this command"
-            )),
-            false => Failure::new(message),
-        }
-    }
-
     /// Joins the failures of independent steps, a line for each; the first one determines the exit code.
     pub fn join(steps: impl IntoIterator<Item = Result<(), Failure>>) -> Result<(), Failure> {
         let mut failures = steps.into_iter().filter_map(Result::err);

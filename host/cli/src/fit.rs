@@ -76,7 +76,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let mut progress = Progress::over_file(&args.trace);
     let loaded = read_with_progress(&args.trace, &options, &mut |bytes| progress.show(bytes));
     progress.clear();
-    let Loaded::Trace(trace) = loaded.map_err(Failure::of_trace)? else {
+    let Loaded::Trace(trace) = loaded.map_err(|error| Failure::new(error.without_options()))?
+    else {
         return Err(Failure::new(format!(
             "{file}: contains no individual writes; use a trace of writes, such as one from \
              `cardiograph bench --trace`"

@@ -52,7 +52,6 @@ mod serve;
 mod shared;
 mod sweep;
 mod target;
-mod values;
 mod watch;
 mod workload_file;
 

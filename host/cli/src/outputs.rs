@@ -3,7 +3,7 @@
 use crate::failure::{DOUBTFUL, Failure, print, print_error};
 use crate::json;
 use crate::shared::{self, Shared};
-use crate::values::duration;
+use cardiograph_report::values::duration;
 use cardiograph_report::{Report, distribution, page, table};
 use cardiograph_trace::{
     NewFile, Results, ResultsOf, Trace, WriteError, quoted, write_csv_to, write_parquet_to,

@@ -6,11 +6,10 @@ use crate::outputs::{self, is_standard_output};
 use crate::progress::Progress;
 use crate::shared::Shared;
 use crate::target;
-use crate::values::{bytes, duration};
-use cardiograph_plan::{Logger, Plan, Ranking, Source, plan, plan_simulated, text};
+use cardiograph_plan::{Logger, Plan, Ranking, plan_file, plan_simulated, text};
+use cardiograph_report::values::{buffer_bytes, run_time, sample_rate_hz};
 use cardiograph_sim_card::{Board, Profile};
-use cardiograph_trace::{Loaded, ReadOptions, read_with_progress};
-use cardiograph_workload::{Span, workload};
+use cardiograph_trace::{ReadOptions, read_with_progress};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -36,7 +35,7 @@ pub struct Args {
     pub simulated: bool,
 
     /// Samples per second
-    #[arg(long, value_name = "HZ", value_parser = rate_hz)]
+    #[arg(long, value_name = "HZ", value_parser = sample_rate_hz)]
     pub rate: f64,
 
     /// Bytes per sample
@@ -61,31 +60,6 @@ pub struct Args {
 
     #[command(flatten)]
     pub shared: Shared,
-}
-
-/// Parses the length of a run: at least a second.
-fn run_time(text: &str) -> Result<Duration, String> {
-    let run = duration(text)?;
-    match run >= Duration::from_secs(1) {
-        true => Ok(run),
-        false => Err("must be at least 1s".to_string()),
-    }
-}
-
-/// Parses a rate in samples per second.
-fn rate_hz(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(rate) if (1e-3..=1e9).contains(&rate) => Ok(rate),
-        _ => Err("must be a number from 0.001 to 1000000000".to_string()),
-    }
-}
-
-/// Parses a buffer size such as `64KiB`, `100kB` or `2048B`.
-fn buffer_bytes(text: &str) -> Result<u64, String> {
-    match bytes(text)? {
-        size if (1..=1 << 40).contains(&size) => Ok(size),
-        _ => Err("must be 1 B to 1048576 MiB".to_string()),
-    }
 }
 
 /// Reads the trace or measures the simulated card, then prints the plan.
@@ -161,31 +135,10 @@ fn from_trace(file: &str, args: &Args, logger: &Logger) -> Result<(Plan, bool), 
     let mut progress = Progress::over_file(path);
     let loaded = read_with_progress(path, &options, &mut |bytes| progress.show(bytes));
     progress.clear();
-    let Loaded::Trace(trace) = loaded.map_err(Failure::of_trace)? else {
-        return Err(Failure::new(format!(
-            "{file}: contains no individual writes; use a trace of writes, such as one from \
-             `cardiograph bench --trace`"
-        )));
-    };
-    let plan = plan(&trace, Source::Trace, logger);
-    let mut plan = plan.map_err(|error| Failure::new(format!("{file}: {error}")))?;
-    let is_simulated = target::is_simulated(&plan.target);
+    let loaded = loaded.map_err(|error| Failure::new(error.without_options()))?;
+    let (plan, is_simulated) = plan_file(file, &loaded, logger).map_err(Failure::new)?;
     if is_simulated {
         check_simulated(file, args)?;
     }
-    plan.target = file.to_string();
-    if opens_and_closes(&trace.about.workload) {
-        plan.warnings.push(format!(
-            "every write of {} opens and closes its file; a logger that keeps its file open needs a \
-             smaller buffer, so measure a file that is kept open",
-            trace.about.workload
-        ));
-    }
     Ok((plan, is_simulated))
-}
-
-/// Returns true if a built-in workload opens and closes its file for each write.
-fn opens_and_closes(name: &str) -> bool {
-    let spans = |span| span == Span::OpenToClose;
-    workload(name).is_some_and(|known| known.phases.iter().any(|phase| spans(phase.span)))
 }

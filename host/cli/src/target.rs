@@ -50,11 +50,6 @@ impl Target {
     }
 }
 
-/// Returns true if a measured target was a simulated card.
-pub fn is_simulated(target: &str) -> bool {
-    target.starts_with(PREFIX)
-}
-
 /// Returns card and board of `sim:CARD@BOARD`, or `None` for any other name.
 pub fn simulated_set_up(name: &str) -> Result<Option<(Profile, Board)>, Failure> {
     name.strip_prefix(PREFIX).map(simulated).transpose()

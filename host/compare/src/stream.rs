@@ -8,8 +8,8 @@
 //! Verified data are removed from the memory of the simulated card, so that a day of samples requires no more
 //! memory than the open files. This does not affect the behaviour of the card.
 
-use crate::CardStreamError;
 use crate::card_files::with_file;
+use crate::{CardStreamError, Course};
 use cardiograph_record::{
     Feed, Problem, Progress, RecordingResult, StreamError, StreamReport, StreamResult, prefix,
     verify_file,
@@ -19,6 +19,7 @@ use cardiograph_sim_card::{Card, Seed, Spi};
 use cardiograph_sim_device::{Device, Outcome, RunResult, Samples, StreamSetup};
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
+use std::rc::Rc;
 
 /// Settings of the device.
 #[derive(Clone, Debug)]
@@ -48,11 +49,42 @@ const SAMPLES_PER_UPDATE: u64 = 256;
 /// # Panics
 /// If the response delay (NCR) of the bus exceeds the specification, which is not the case on any board.
 pub fn stream_on_card<const N: usize>(
+    card: Card,
+    seed: Seed,
+    streaming: &Streaming,
+    feed: &dyn Feed,
+    watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<RecordingResult, CardStreamError> {
+    record::<N>(card, seed, streaming, feed, watch, None)
+}
+
+/// Like [`stream_on_card`] with one stream; also returns the course of the recording in spans of `span_us`.
+///
+/// # Errors
+/// As [`stream_on_card`].
+///
+/// # Panics
+/// As [`stream_on_card`].
+pub fn stream_with_course(
+    card: Card,
+    seed: Seed,
+    streaming: &Streaming,
+    feed: &dyn Feed,
+    watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    span_us: u64,
+) -> Result<(RecordingResult, Course), CardStreamError> {
+    let course = Rc::new(RefCell::new(Course::of_spans(span_us)));
+    let result = record::<1>(card, seed, streaming, feed, watch, Some(Rc::clone(&course)))?;
+    Ok((result, course.take()))
+}
+
+fn record<const N: usize>(
     mut card: Card,
     seed: Seed,
     streaming: &Streaming,
     feed: &dyn Feed,
     watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    course: Option<Rc<RefCell<Course>>>,
 ) -> Result<RecordingResult, CardStreamError> {
     cardiograph_store::format(&mut card, streaming.cluster_bytes)
         .map_err(CardStreamError::Format)?;
@@ -65,6 +97,12 @@ pub fn stream_on_card<const N: usize>(
     let mut device = Device::new(card, spi.ncr_bytes as u8, spi.clock_hz, seed);
     device.config = streaming.config;
     device.wire.set_gaps(spi.send_gap_ns, spi.receive_gap_ns);
+    if let Some(course) = course.clone() {
+        device.watch = Some(Box::new(move |card| {
+            let (now_ns, until_ns) = (card.clock().now_ns(), card.busy_until_ns());
+            course.borrow_mut().note_busy(now_ns, until_ns);
+        }));
+    }
     let mut files = Files {
         device: &device,
         feed,
@@ -83,9 +121,13 @@ pub fn stream_on_card<const N: usize>(
         samples: Box::new(CountingSamples {
             feed,
             shared: &shared,
+            course: course.clone(),
         }),
     });
     let run = device.log(setups, |_, event| files.handle(event), |_, _, _| None);
+    if let (Some(course), Some(started_ns)) = (course, run.started_ns) {
+        course.borrow_mut().begin_at(started_ns);
+    }
     files.finish(run)
 }
 
@@ -108,6 +150,7 @@ impl Shared<'_> {
 struct CountingSamples<'a> {
     feed: &'a dyn Feed,
     shared: &'a Shared<'a>,
+    course: Option<Rc<RefCell<Course>>>,
 }
 
 impl Samples for CountingSamples<'_> {
@@ -129,6 +172,15 @@ impl Samples for CountingSamples<'_> {
             }
         }
         self.feed.make(index, sample)
+    }
+
+    fn note_push(&mut self, index: u64, is_lost: bool, level_bytes: usize) {
+        if let Some(course) = &self.course {
+            let at_us = self.feed.due_ns(index) / 1000;
+            course
+                .borrow_mut()
+                .note_sample(at_us, level_bytes as u64, is_lost);
+        }
     }
 }
 

@@ -24,6 +24,7 @@
 
 pub mod comparison;
 mod figures;
+mod file;
 mod long;
 mod pareto;
 mod plan;
@@ -35,6 +36,7 @@ pub mod text;
 mod warnings;
 
 pub use figures::{BufferRow, Measured, Plan, Risk, TailFigures, Wear};
+pub use file::plan_file;
 pub use long::{Consumption, LongStream};
 pub use plan::{Logger, PlanError, RISK_MAX, Source, plan};
 pub use ranking::{Ranked, Ranking};

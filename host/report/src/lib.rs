@@ -10,6 +10,7 @@
 
 pub mod distribution;
 mod energy;
+mod envelope;
 mod headline;
 mod measured_energy;
 mod open_loop;
@@ -20,9 +21,11 @@ mod statistics;
 mod summary;
 pub mod table;
 pub mod units;
+pub mod values;
 mod writes;
 
 pub use energy::{Energy, EnergyMeter};
+pub use envelope::json;
 pub use open_loop::{ClosedLoop, OpenLoop, open_loop};
 pub use report::{BUFFER_SIZES_BYTES, Report, figures_of};
 pub use summary::{

@@ -102,8 +102,10 @@ impl Sampling<'_> {
             }
             let mut sample = [0; LINE_BYTES_MAX];
             let len = self.samples.make(self.next, &mut sample);
-            // The result is not needed: the producer counts a lost sample and adds it to a gap.
-            let _ = self.producer.push(&sample[..len], at_ns / 1000);
+            // The producer counts a lost sample itself, and adds it to a gap.
+            let is_lost = self.producer.push(&sample[..len], at_ns / 1000).is_err();
+            let level_bytes = self.producer.level_bytes();
+            self.samples.note_push(self.next, is_lost, level_bytes);
             self.next += 1;
             self.due_ns = self.samples.due_ns(self.next);
             if self.due_ns.is_none() {

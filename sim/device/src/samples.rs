@@ -19,6 +19,9 @@ pub trait Samples {
     /// Receives the result of beginning the session before a sample: true if the producer accepted the
     /// session.
     fn note_session(&mut self, _index: u64, _is_begun: bool) {}
+
+    /// Receives the result of pushing a sample: true if it was lost, and the level of the ring buffer afterwards.
+    fn note_push(&mut self, _index: u64, _is_lost: bool, _level_bytes: usize) {}
 }
 
 /// Lines of text of equal length at a fixed rate. Each line contains its own index, so that a missing line is

@@ -4,7 +4,7 @@ use crate::analyze::unit;
 use crate::conditions::{self, Condition};
 use crate::shared::Shared;
 use crate::target::IoArg;
-use crate::values::duration;
+use cardiograph_report::values::duration;
 use cardiograph_trace::TimeUnit;
 use std::path::PathBuf;
 use std::time::Duration;

@@ -3,7 +3,7 @@
 use crate::conditions::{self, Condition};
 use crate::shared::Shared;
 use crate::target::DEFAULT_TARGET;
-use crate::values::{bytes, duration, whole};
+use cardiograph_report::values::{bytes, duration, whole};
 use clap::ValueEnum;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -129,6 +129,16 @@ pub enum FormatArg {
     Binary,
     /// Lines of text
     Csv,
+}
+
+impl FormatArg {
+    /// Returns the name in the figures.
+    pub fn name(self) -> &'static str {
+        match self {
+            FormatArg::Binary => "binary",
+            FormatArg::Csv => "csv",
+        }
+    }
 }
 
 /// Way to write samples to the card.

@@ -3,7 +3,7 @@
 use super::args::{DurabilityWindow, FormatArg, PolicyArg, Record};
 use crate::failure::Failure;
 use crate::outputs::is_standard_output;
-use cardiograph_compare::bus_rate_bytes_per_s;
+use cardiograph_compare::Load;
 use cardiograph_record::{BINARY_SAMPLE_BYTES_MAX, BINARY_SAMPLE_BYTES_MIN, Feed, LINE_BYTES_MIN};
 use cardiograph_recorder::{LINE_BYTES_MAX, RING_BYTES_MAX, RING_BYTES_MIN, STREAMS_MAX};
 use cardiograph_report::units;
@@ -15,9 +15,6 @@ pub const RATE_HZ: NonZeroU32 = NonZeroU32::new(860).unwrap();
 /// Default bytes per sample: the length of a line that the MagOD2 logger writes.
 pub const SAMPLE_BYTES: usize = 100;
 
-/// Maximum space on a card, in bytes, that is not available for files: partition table, allocation tables and
-/// alignment.
-const OVERHEAD_BYTES: u64 = 16 << 20;
 /// Permitted file sizes.
 const FILE_BYTES: std::ops::RangeInclusive<u64> = 64 << 10..=u32::MAX as u64;
 
@@ -182,30 +179,12 @@ pub fn load(
         .samples
         .as_deref()
         .is_some_and(|path| !is_standard_output(path));
-    if let Some(spi) = spi.filter(|_| !is_timed) {
-        let rate_hz = f64::from(args.rate.unwrap_or(RATE_HZ.get()));
-        let requested = bytes as f64 / feed.count() as f64 * rate_hz;
-        let maximum = bus_rate_bytes_per_s(spi);
-        if requested > maximum {
-            return Err(Failure::new(format!(
-                "{}: the samples need {}, but the bus carries at most {}; reduce --rate or --sample-bytes, or use \
-                 a board with a faster clock",
-                args.target,
-                units::rate(requested),
-                units::rate(maximum)
-            )));
-        }
-    }
-    let removes = matches!(args.when_full, super::args::WhenFullArg::RemoveOldest);
-    let room = profile.capacity_bytes.saturating_sub(OVERHEAD_BYTES);
-    if bytes > room && !removes {
-        return Err(Failure::new(format!(
-            "{}: the samples take {}, but at most {} fit on this card; reduce --for, use a larger card, or add \
-             --when-full remove-oldest",
-            args.target,
-            units::bytes(bytes as f64),
-            units::bytes(room as f64)
-        )));
-    }
-    Ok(())
+    let rate_hz = f64::from(args.rate.unwrap_or(RATE_HZ.get()));
+    let load = Load {
+        bytes,
+        bytes_per_s: (!is_timed).then(|| bytes as f64 / feed.count() as f64 * rate_hz),
+        removes_oldest: matches!(args.when_full, super::args::WhenFullArg::RemoveOldest),
+    };
+    let checked = load.check(profile, spi);
+    checked.map_err(|error| Failure::new(format!("{}: {error}", args.target)))
 }

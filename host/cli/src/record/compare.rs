@@ -1,12 +1,12 @@
 //! Comparison of all policies.
 
 use super::args::{PolicyArg, Record};
-use super::figures::Figures;
 use super::samples::Source;
 use super::simulated::Simulated;
 use super::text::{at_risk, lost};
 use crate::failure::{BAD, Failure};
 use crate::interrupt::Interrupt;
+use cardiograph_compare::Figures;
 use cardiograph_report::units;
 
 const POLICIES: [PolicyArg; 4] = [

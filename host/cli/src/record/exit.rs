@@ -1,8 +1,8 @@
 //! The exit code of `record`.
 
-use super::figures::Figures;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
+use cardiograph_compare::Figures;
 use cardiograph_record::{Problem, REPORT_BUG, StreamError};
 
 const UNACCOUNTED: u8 = 1;

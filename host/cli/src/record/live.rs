@@ -2,7 +2,6 @@
 
 use super::args::Record;
 use super::exit;
-use super::figures::{Figures, RunInfo};
 use super::samples::Source;
 use super::simulated::{config, progress_text, window};
 use crate::failure::{Failure, print_error};
@@ -10,6 +9,7 @@ use crate::interrupt::Interrupt;
 use crate::outputs::is_standard_output;
 use crate::progress::Progress;
 use crate::serve::{Access, AccessArgs};
+use cardiograph_compare::{Figures, RunInfo};
 use cardiograph_record::{
     LiveProgress, LiveSetup, LiveStreaming, Monitor, RecordingResult, StreamError,
     input_in_directory, stream_in_directory,
@@ -81,7 +81,7 @@ pub fn record(args: &Record, lines: Live, interrupt: &Interrupt) -> Result<Figur
         policy: "stream".to_string(),
         seed: None,
         buffer_bytes: args.buffer,
-        format: args.format(),
+        format: args.format().name(),
         sustained_bound: None,
         interrupted: interrupt.is_raised(),
     };

@@ -3,14 +3,13 @@
 use super::args::{DurabilityWindow, PolicyArg, Record, WhenFullArg};
 use super::checks;
 use super::exit;
-use super::figures::{Figures, RunInfo};
 use super::samples::Source;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use cardiograph_compare::{
-    CardStreamError, LoggerConfig, Policy, Streaming, run_logger_on_card, stream_on_card,
-    sustained_bound_bytes_per_s,
+    CardStreamError, Figures, LoggerConfig, Policy, RunInfo, Streaming, run_logger_on_card,
+    stream_on_card, sustained_bound_bytes_per_s,
 };
 use cardiograph_record::{Feed, Lines, RecordingResult, line};
 use cardiograph_recorder::{Config, Format, WhenFull, Window};
@@ -77,7 +76,7 @@ impl Simulated {
             policy: policy.to_string(),
             seed: Some(args.seed),
             buffer_bytes: args.buffer,
-            format: args.format(),
+            format: args.format().name(),
             sustained_bound: bound
                 .transpose()
                 .map_err(|error| self.failed(args, error))?,

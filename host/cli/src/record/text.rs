@@ -1,8 +1,8 @@
 //! Text output of a recording.
 
 use super::args::{DurabilityWindow, Record};
-use super::figures::{Figures, GapFigures};
 use crate::failure::BAD;
+use cardiograph_compare::{Figures, GapFigures};
 use cardiograph_report::table::{Section, section_text};
 use cardiograph_report::units;
 

@@ -60,6 +60,31 @@ pub fn bytes(text: &str) -> Result<u64, String> {
     scaled(number, factor)
 }
 
+/// Parses the length of a run: at least a second.
+pub fn run_time(text: &str) -> Result<Duration, String> {
+    let run = duration(text)?;
+    match run >= Duration::from_secs(1) {
+        true => Ok(run),
+        false => Err("must be at least 1s".to_string()),
+    }
+}
+
+/// Parses a rate in samples per second.
+pub fn sample_rate_hz(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(rate) if (1e-3..=1e9).contains(&rate) => Ok(rate),
+        _ => Err("must be a number from 0.001 to 1000000000".to_string()),
+    }
+}
+
+/// Parses a buffer size such as `64KiB`, `100kB` or `2048B`.
+pub fn buffer_bytes(text: &str) -> Result<u64, String> {
+    match bytes(text)? {
+        size if (1..=1 << 40).contains(&size) => Ok(size),
+        _ => Err("must be 1 B to 1048576 MiB".to_string()),
+    }
+}
+
 /// Explains both meanings of a unit such as `K`, `KB` or `mb`; returns `None` if it is not a unit of size.
 fn both_spellings(number: &str, unit: &str) -> Option<String> {
     let (decimal, binary, power) = match unit.to_ascii_lowercase().as_str() {

@@ -1,7 +1,6 @@
 //! Figures of a recording: the JSON output.
 
-use super::args::FormatArg;
-use cardiograph_compare::{Cause, LoggerResult};
+use crate::{Cause, LoggerResult};
 use cardiograph_record::{Problem, RecordingResult, StreamResult};
 use serde::Serialize;
 
@@ -80,11 +79,17 @@ pub struct GapFigures {
 
 /// Settings of a recording that are repeated in its figures.
 pub struct RunInfo {
+    /// Name of the policy.
     pub policy: String,
+    /// Seed of the simulated card; `None` for directories.
     pub seed: Option<u64>,
+    /// Buffer size of all streams together.
     pub buffer_bytes: u64,
-    pub format: FormatArg,
+    /// Format of the files: `csv` or `binary`.
+    pub format: &'static str,
+    /// Rate that a plain stream sustains with the same buffer, in bytes per second.
     pub sustained_bound: Option<f64>,
+    /// True if a signal ended the recording.
     pub interrupted: bool,
 }
 
@@ -159,10 +164,7 @@ impl Figures {
             sustained_bound_bytes_per_s: info.sustained_bound,
             file_rate_bytes_per_s: per_s(file_bytes, duration_us),
             payload_rate_bytes_per_s: None,
-            format: match info.format {
-                FormatArg::Binary => "binary",
-                FormatArg::Csv => "csv",
-            },
+            format: info.format,
             durability_window_exceeded: None,
             policy: info.policy,
             seed: info.seed,
