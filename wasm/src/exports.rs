@@ -92,6 +92,35 @@ pub extern "C" fn card_stall_ns_max(card: usize) -> f64 {
     with(card, |card| card.stall_ns_max as f64).unwrap_or(0.0)
 }
 
+/// Carries out a request of the page. The buffer holds the request, in `request_bytes` bytes, and then the file; it
+/// holds the response afterwards. Returns 0.
+#[cfg(feature = "playground")]
+#[unsafe(no_mangle)]
+pub extern "C" fn respond(request_bytes: usize) -> i32 {
+    let buffer = BUFFER.take();
+    let Some((request, file)) = buffer.split_at_checked(request_bytes) else {
+        return FAILED;
+    };
+    let (response, result) =
+        match crate::playground::respond(request, file, &mut |share| progress(share)) {
+            Ok(response) => (response, 0),
+            Err(message) => (message, FAILED),
+        };
+    BUFFER.set(response.into_bytes());
+    result
+}
+
+#[cfg(all(feature = "playground", target_family = "wasm"))]
+#[link(wasm_import_module = "page")]
+unsafe extern "C" {
+    /// Receives the share of the work that is done, from 0 to 1.
+    safe fn progress(share: f64);
+}
+
+/// Nobody shows the progress outside of a browser.
+#[cfg(all(feature = "playground", not(target_family = "wasm")))]
+fn progress(_: f64) {}
+
 fn add(card: Result<BoardCard, String>) -> i32 {
     match card {
         Ok(card) => CARDS.with_borrow_mut(|cards| {

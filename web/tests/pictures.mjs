@@ -1,14 +1,16 @@
 // Takes the pictures of the README.
 //
-//   node pictures.mjs FOLDER PROGRAM DOCS
+//   node pictures.mjs FOLDER PROGRAM DOCS PLAYGROUND
 //
-// FOLDER contains node_modules with playwright-core. The pictures are saved in the folder DOCS.
+// FOLDER contains node_modules with playwright-core. The pictures are saved in the folder DOCS. PLAYGROUND is the built
+// playground.
 
 import { execFileSync } from 'node:child_process';
 import { createRequire } from 'node:module';
+import { serveFolder } from './folder.mjs';
 import { Server } from './server.mjs';
 
-const [folder, program, docs] = process.argv.slice(2);
+const [folder, program, docs, playground] = process.argv.slice(2);
 const { chromium } = createRequire(`${folder}/`)('playwright-core');
 const WIDTH = 1100;
 /** Samples before the power is pulled: a picture with a history. */
@@ -18,7 +20,7 @@ const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', arg
 const page = await browser.newPage({ viewport: { width: WIDTH, height: 1345 } });
 const save = (name, options = {}) => page.screenshot({ path: `${docs}/${name}.png`, ...options });
 
-execFileSync(program, ['bench', '--html', `${folder}/report.html`]);
+execFileSync(program, ['bench', '--force', '--html', `${folder}/report.html`]);
 await page.goto(`file://${folder}/report.html`);
 await save('report');
 
@@ -32,4 +34,15 @@ await page.waitForTimeout(5000);
 const bottom = await page.$eval('#application', (section) => section.getBoundingClientRect().bottom);
 await save('demo', { clip: { x: 0, y: 0, width: WIDTH, height: Math.ceil(bottom) + 10 } });
 await demo.stop();
+
+const served = await serveFolder(playground);
+await page.goto(`${served.url}#record`);
+await page.waitForFunction(() => document.querySelector('[name=card]').options.length > 5);
+await page.click('button.main >> text=Record');
+await page.waitForSelector('#record .result:not([hidden])');
+// The recording is played.
+await page.waitForFunction(() => tools.record.chart.share === 1);
+const end = await page.$eval('#record', (section) => section.getBoundingClientRect().bottom);
+await save('playground', { clip: { x: 0, y: 0, width: WIDTH, height: Math.ceil(end) + 10 } });
+served.stop();
 await browser.close();

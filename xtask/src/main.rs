@@ -27,6 +27,10 @@
 //!
 //! `cargo xtask page`: only the page of the server, in headless Chromium.
 //!
+//! `cargo xtask playground`: builds the playground in `target/playground`.
+//!
+//! `cargo xtask playground --test`: builds it, compares its results with those of the command, and uses it in Chromium.
+//!
 //! `cargo xtask pictures`: takes the pictures of the README again.
 //!
 //! `cargo xtask size`: flash and RAM of the firmware that `firmware` and `rp2040` have built.
@@ -51,6 +55,7 @@ mod judge;
 mod mutants;
 mod packages;
 mod page;
+mod playground;
 mod power_cut;
 mod python;
 mod qemu;
@@ -62,7 +67,7 @@ mod test;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask test | english | readme | firmware | crates | arduino | c | python | page | pictures | rp2040 | qemu | network | boards [--long] | size | power-cut | bench [overhead|analyze|card|page|pan|recorder|serve] | mutants [SHARDS] | fuzz SECONDS";
+const USAGE: &str = "usage: cargo xtask test | english | readme | firmware | crates | arduino | c | python | page | playground [--test] | pictures | rp2040 | qemu | network | boards [--long] | size | power-cut | bench [overhead|analyze|card|page|pan|playground|recorder|serve] | mutants [SHARDS] | fuzz SECONDS";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -79,6 +84,8 @@ fn main() -> ExitCode {
         ["crates"] => crates::all().map(drop),
         ["firmware"] => firmware::all().map(drop),
         ["page"] => page::all().map(drop),
+        ["playground"] => playground::build().map(drop),
+        ["playground", "--test"] => playground::test().map(drop),
         ["pictures"] => page::pictures(),
         ["rp2040"] => rp2040::all().map(drop),
         ["qemu"] => qemu::start(),

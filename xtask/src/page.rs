@@ -1,6 +1,7 @@
 //! Uses the page of the server in headless Chromium.
 
 use crate::packages;
+use crate::playground;
 use crate::run::{capture, cargo, check, root, target};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,7 +39,9 @@ fn script(name: &str, folder: &Path) -> Result<Command, String> {
 /// Takes the pictures of the README.
 pub fn pictures() -> Result<(), String> {
     let folder = tools()?;
-    check(script("pictures.mjs", &folder)?.arg(root().join("docs")))
+    let (playground, _) = playground::build()?;
+    let mut pictures = script("pictures.mjs", &folder)?;
+    check(pictures.args([root().join("docs"), playground]))
 }
 
 /// Runs all tests; returns the number of tests passed. The pictures are in `target/page`.

@@ -3,8 +3,8 @@
 use crate::packages::DEVICE_TARGET;
 use crate::run::{capture, cargo, check};
 use crate::{
-    arduino, boards, c, crates, english, firmware, fuzz, packages, page, power_cut, qemu, readme,
-    rp2040, size,
+    arduino, boards, c, crates, english, firmware, fuzz, packages, page, playground, power_cut, qemu,
+    readme, rp2040, size,
 };
 
 /// Crates that run on devices.
@@ -65,6 +65,7 @@ pub fn everything() -> Result<(), String> {
         count.passed += qemu::all()?;
         count.passed += boards::one()?;
         count.passed += page::all()?;
+        count.passed += playground::test()?;
         count.passed += size::all()?;
         count.passed += readme::commands()?;
         count.passed += fuzz::all(fuzz::Effort::Runs(FUZZ_RUNS))?;

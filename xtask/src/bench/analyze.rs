@@ -16,7 +16,7 @@ const POLARS: &str = "polars==2.1.0";
 pub fn run() -> Result<(), String> {
     let folder = scratch(target().join("benchmark"))?;
     let csv = folder.join("trace.csv");
-    generate(&csv).map_err(|error| format!("{}: {error}", csv.display()))?;
+    generate(&csv, ROWS).map_err(|error| format!("{}: {error}", csv.display()))?;
     let (csv, parquet) = (
         csv.display().to_string(),
         folder.join("trace.parquet").display().to_string(),
@@ -66,7 +66,7 @@ pub fn run() -> Result<(), String> {
 
 /// Generates latencies like a card's: about 250 µs, a stall of 20 to 90 ms in one of 800 writes on
 /// average, and short idle times between writes.
-fn generate(path: &Path) -> std::io::Result<()> {
+pub fn generate(path: &Path, rows: u64) -> std::io::Result<()> {
     let mut out = BufWriter::new(File::create(path)?);
     let mut random = 0x9E37_79B9_7F4A_7C15u64;
     let mut below = |n: u64| {
@@ -77,7 +77,7 @@ fn generate(path: &Path) -> std::io::Result<()> {
     };
     let mut now_us = 0;
     writeln!(out, "index,start_us,end_us")?;
-    for index in 0..ROWS {
+    for index in 0..rows {
         let usual_us = 100 + below(100) + below(100) + below(100);
         let stall_us = if below(800) == 0 {
             20_000 + below(70_000)

@@ -6,6 +6,7 @@ mod card;
 mod overhead;
 mod page;
 mod pan;
+mod playground;
 mod recorder;
 mod report;
 mod serve;
@@ -26,6 +27,7 @@ pub fn all() -> Result<(), String> {
     one("analyze")?;
     one("card")?;
     one("pan")?;
+    one("playground")?;
     one("recorder")?;
     one("serve")
 }
@@ -34,7 +36,7 @@ pub fn all() -> Result<(), String> {
 pub fn one(name: &str) -> Result<(), String> {
     packages::install(packages::FOR_BENCHMARKS)?;
     let targets: &[&str] = match name {
-        "serve" | "page" | "pan" | "analyze" => &["--package", "cardiograph"],
+        "serve" | "page" | "pan" | "playground" | "analyze" => &["--package", "cardiograph"],
         _ => &["--workspace", "--examples", "--bins"],
     };
     check(cargo(&["build", "--quiet", "--release"]).args(targets))?;
@@ -44,10 +46,11 @@ pub fn one(name: &str) -> Result<(), String> {
         "card" => card::run(),
         "page" => page::run(),
         "pan" => pan::run(),
+        "playground" => playground::run(),
         "recorder" => recorder::run(),
         "serve" => serve::run(),
         _ => Err(format!(
-            "no benchmark named {name}; benchmarks: overhead, analyze, card, page, pan, recorder, serve"
+            "no benchmark named {name}; benchmarks: overhead, analyze, card, page, pan, playground, recorder, serve"
         )),
     }
 }

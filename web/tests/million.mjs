@@ -1,0 +1,30 @@
+// Measures the analysis of a file in the playground.
+//
+//   node million.mjs FOLDER PLAYGROUND FILE
+//
+// FOLDER contains node_modules with playwright-core. Prints one line of JSON.
+
+import { createRequire } from 'node:module';
+import { serveFolder } from './folder.mjs';
+
+const [folder, playground, file] = process.argv.slice(2);
+const { chromium } = createRequire(`${folder}/`)('playwright-core');
+const served = await serveFolder(playground);
+const browser = await chromium.launch({ executablePath: '/usr/bin/chromium',
+  args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-sync'] });
+const page = await browser.newPage();
+page.setDefaultTimeout(120_000);
+await page.goto(served.url);
+await page.waitForFunction(() => document.querySelector('[name=card]').options.length > 5);
+await page.evaluate(() => {
+  document.querySelector('#analyze-file').addEventListener('change', () => { window.begunMs = performance.now(); }, true);
+  new MutationObserver(() => {
+    if (!document.querySelector('#analyze .result').hidden) window.endedMs ??= performance.now();
+  }).observe(document.querySelector('#analyze .result'), { attributes: true });
+});
+await page.setInputFiles('#analyze-file', file);
+await page.waitForFunction(() => window.endedMs || document.querySelector('#analyze .failure'));
+const ms = await page.evaluate(() => window.endedMs - window.begunMs);
+console.log(JSON.stringify({ ms }));
+await browser.close();
+served.stop();
