@@ -4,6 +4,7 @@ use super::condition::Target;
 use super::list::{PAGE_FIELDS, PAGE_START, html, url};
 use super::upload::{done, see};
 use crate::body::Body;
+use crate::dav::Depth;
 use crate::head::Head;
 use crate::path::parent;
 use crate::range::tag_of;
@@ -65,14 +66,15 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         }
     }
 
-    /// Removes a file, or a folder with its contents.
+    /// Removes a file, or a folder with its contents. With depth 0, a folder must be empty.
     pub(crate) async fn remove<C: Read + Write>(
         &self,
         wire: &mut Wire<'_, C, T>,
         head: &Head<'_>,
         path: &str,
     ) -> Result<(), Fault> {
-        self.remove_path(head, path, true).await?;
+        let is_recursive = Depth::of(head)? == Depth::Infinity;
+        self.remove_path(head, path, is_recursive).await?;
         done(wire, Status::NoContent).await
     }
 

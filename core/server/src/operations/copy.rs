@@ -3,7 +3,6 @@
 use super::condition::Target;
 use super::permission::LOCKED;
 use super::upload::{NO_FOLDER, done};
-#[cfg(feature = "webdav")]
 use crate::dav::Depth;
 use crate::dav::locks::{Extent, Permission};
 use crate::head::Head;
@@ -68,7 +67,13 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         let file = self.storage.open(path).await?;
         let kind = self.storage.stat(&file).kind;
         drop(file);
-        let is_shallow = kind == Kind::Directory && Depth::of(head)? == Depth::Zero;
+        let is_shallow = match (kind, Depth::of(head)?) {
+            (Kind::Directory, Depth::One) => {
+                return Err(Refused::bad("a folder is copied with depth 0 or infinity").into());
+            }
+            (Kind::Directory, depth) => depth == Depth::Zero,
+            (Kind::File, _) => false,
+        };
         if !is_shallow && !self.storage.copies() {
             return Err(NO_COPY.into());
         }
@@ -102,6 +107,10 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         let file = self.storage.open(path).await?;
         let source = self.storage.stat(&file);
         drop(file);
+        let is_whole = source.kind == Kind::File || Depth::of(head)? == Depth::Infinity;
+        if is_move && !is_whole {
+            return Err(Refused::bad("a folder is moved with depth infinity").into());
+        }
         *path = decode_path(to)?;
         let existing = match self.storage.open(path).await {
             Ok(file) => Some(self.storage.stat(&file)),
