@@ -60,6 +60,9 @@ pub fn build() -> Result<(PathBuf, u64), String> {
 /// of tests passed.
 pub fn test() -> Result<usize, String> {
     let (folder, _) = build()?;
+    // The workspace is checked without the feature.
+    let mut clippy = cargo(&["clippy", "--quiet", "--package", "cardiograph-wasm"]);
+    check(clippy.args(["--features", "playground", "--", "-Dwarnings"]))?;
     let tools = tools()?;
     let mut passed = 0;
     for script in ["agrees.mjs", "playground.mjs"] {
