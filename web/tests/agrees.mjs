@@ -82,7 +82,7 @@ const tests = {
   async 'recordings on simulated cards, with and without losses'() {
     const runs = [
       ['sim:class10-16g@esp32', '860', '100', '10s', '64KiB', '1'],
-      ['sim:class10-16g@esp32', '4400', '100', '20s', '4KiB', '1'],
+      ['sim:class10-16g@esp32', '4400', '100', '20s', '1KiB', '1'],
       ['sim:toshiba-8g@esp32', '8', '81', '60s', '1 KiB', '3'],
     ];
     let lost = 0;

@@ -116,7 +116,7 @@ const tests = {
     assert.equal(await page.textContent('#record dd.lost'), '0');
     await page.waitForTimeout(2800);
     await checkAccess(page, 'playground-record');
-    await page.fill('#record [name=buffer]', '16KiB');
+    await page.fill('#record [name=buffer]', '1KiB');
     await page.click('button.main >> text=Record');
     await page.waitForSelector('#record dd.lost.bad');
     assert.ok(await page.locator('#record .gaps li').count() > 0);

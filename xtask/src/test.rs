@@ -3,8 +3,8 @@
 use crate::packages::DEVICE_TARGET;
 use crate::run::{capture, cargo, check};
 use crate::{
-    arduino, boards, c, crates, english, firmware, fuzz, packages, page, playground, power_cut, qemu,
-    readme, rp2040, size,
+    arduino, boards, c, crates, english, firmware, fuzz, packages, page, playground, power_cut,
+    qemu, readme, rp2040, size,
 };
 
 /// Crates that run on devices.
