@@ -65,7 +65,7 @@ impl Request {
     }
 
     fn logger(&self) -> Result<Logger, String> {
-        let rate_hz = of("--rate", values::rate_hz(self.rate.trim()))?;
+        let rate_hz = of("--rate", values::sample_rate_hz(self.rate.trim()))?;
         let sample_bytes: u64 = of("--sample-bytes", values::whole(self.sample_bytes.trim()))?;
         if !(1..=1 << 20).contains(&sample_bytes) {
             return Err(format!(
