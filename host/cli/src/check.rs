@@ -7,11 +7,11 @@ use crate::json;
 use crate::outputs::{check_files, is_standard_output};
 use crate::progress::Progress;
 use crate::shared::Shared;
-use cardiograph_report::values::bytes;
 use cardiograph_disk::{
     CLASSES, Capacity, CapacityPlan, FreeSpace, Medium, Speed, Stopped, check_capacity,
     measure_speed, pass_bytes,
 };
+use cardiograph_report::values::bytes;
 use cardiograph_report::{DiskSummary, units};
 use cardiograph_store::HostClock;
 use serde::Serialize;
