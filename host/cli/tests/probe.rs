@@ -25,7 +25,7 @@ fn a_simulated_card_is_probed_and_its_values_are_kept_by_a_fit() {
     }
     let markdown = fs::read_to_string(own.path().join("probe.md")).unwrap();
     assert!(markdown.contains("| open units | 2 | 95 % |"), "{markdown}");
-    let card = &results_in(&own.path().join("probe.json"))[0];
+    let card = results_in(&own.path().join("probe.json"));
     assert_eq!(card["page_bytes"]["value"], 4096);
     assert_eq!(card["log_bytes"]["value"], 655_360);
     assert_eq!(card["collects_while_idle"]["value"], false);
