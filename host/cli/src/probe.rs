@@ -7,11 +7,11 @@ use crate::outputs::{self, is_standard_output};
 use crate::progress::Progress;
 use crate::shared::{self, Shared};
 use crate::target::simulated_set_up;
-use crate::values::{bytes, duration};
 use cardiograph_probe::{
     DirectoryTarget, FILE_BYTES_MIN, Findings, Limits, ProbeError, SimulatedTarget, Target, probe,
 };
 use cardiograph_report::units;
+use cardiograph_report::values::{bytes, duration};
 use cardiograph_store::StorageInfo;
 use serde::Serialize;
 use std::ops::ControlFlow;

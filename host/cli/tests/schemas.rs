@@ -187,8 +187,11 @@ fn sweep(outputs: &mut Outputs, own: &Path) {
         100,
     );
     fs::write(own.join("short.toml"), short).unwrap();
-    let compared = ["sweep", "short.toml", "--check", "8", "--plan"];
-    outputs.add(own, &compared, 0);
+    outputs.add(own, &["sweep", "short.toml", "--plan"], 0);
+    // The recorder loses samples in steps of the file system, which mode `card` leaves out.
+    let small = spec(r#"["class10-16g"]"#, "[1536]", 60, 8);
+    fs::write(own.join("small.toml"), small).unwrap();
+    outputs.add(own, &["sweep", "small.toml", "--check", "8"], 0);
     let long = spec(r#"["class10-16g"]"#, "[2048]", 7200, 2);
     fs::write(own.join("long.toml"), long).unwrap();
     outputs.add(own, &["sweep", "long.toml"], 0);
