@@ -215,6 +215,8 @@ class Record extends Tool {
   showGaps({ gaps, gaps_total: total }, count, time) {
     const shown = gaps.slice(0, 20);
     const list = document.createElement('ul');
+    list.tabIndex = 0;
+    list.setAttribute('aria-label', 'Gaps');
     list.replaceChildren(...shown.map((gap) => {
       const item = document.createElement('li');
       item.textContent = `at ${time(gap.at_us)}: ${count(gap.samples)} lost, starting at sample ${count(gap.first_sample)}`;
