@@ -58,6 +58,7 @@ fn rows_have_their_keys_and_come_out_the_same_twice() {
         "simulated",
         "interval",
         "ratio",
+        "driver_timeouts",
     ];
     for row in rows {
         let found: BTreeSet<_> = row

@@ -57,6 +57,7 @@ pub struct Operations {
     /// First file of each phase, and the end of the last phase.
     first_files: Vec<u32>,
     downloads: Vec<Operation>,
+    driver_timeouts: u64,
 }
 
 impl Operations {
@@ -71,7 +72,13 @@ impl Operations {
             all: Vec::new(),
             first_files,
             downloads: Vec::new(),
+            driver_timeouts: 0,
         }
+    }
+
+    /// Returns how many times the card's driver timed out on a busy card and was called again.
+    pub fn driver_timeouts(&self) -> u64 {
+        self.driver_timeouts
     }
 
     /// Returns all operations of the workload.
@@ -113,6 +120,7 @@ impl From<Vec<Operation>> for Operations {
             all,
             first_files: Vec::new(),
             downloads: Vec::new(),
+            driver_timeouts: 0,
         }
     }
 }
@@ -215,11 +223,13 @@ impl Experiment {
             let served = web::serve(card, &board, server, &workload, seed, &mut operations)
                 .map_err(|error| self.failed(&error))?;
             operations.downloads = served.downloads;
+            operations.driver_timeouts = served.driver_timeouts;
             return Ok((operations, served.card));
         }
         let mut buffer = vec![0; workload.buffer_bytes()];
         let (run, card) = run_on_card(card, &board, &workload, &mut operations, &mut buffer)
             .map_err(|error| self.failed(&error))?;
+        operations.driver_timeouts = run.timeouts;
         run.result.map_err(|error| self.failed(&error))?;
         Ok((operations, card.map_err(|error| self.failed(&error))?))
     }

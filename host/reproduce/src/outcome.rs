@@ -20,10 +20,14 @@ pub const SEEDS: u64 = 5;
 pub struct Outcome {
     /// The published row.
     pub row: Row,
-    /// Results of all members and seeds in the row's unit, in ascending order.
+    /// Results of all members and seeds in the row's unit, in ascending order. If the row has a second set of
+    /// assumptions, these are the results with both.
     pub simulated: Vec<f64>,
     /// Median over the seeds of each member of the card's ensemble, in ascending order.
     pub members: Vec<f64>,
+    /// Number of times the card's driver timed out on a busy card and was called again, in the run of the first member
+    /// and seed; those of the denominator and of the second assumptions included.
+    pub driver_timeouts: u64,
 }
 
 impl Outcome {
@@ -79,11 +83,36 @@ struct Job<'a> {
     seeds: u64,
 }
 
-/// Number of the row, and true if the query is the row's denominator.
-type QueryId = (usize, bool);
+/// Part of a row that a query evaluates.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Part {
+    Value,
+    Denominator,
+    /// The value with the second set of assumptions.
+    Other,
+}
 
-/// Results of each query, for each member of the card's ensemble in order of the seeds.
-type Results = BTreeMap<QueryId, Vec<Vec<Option<f64>>>>;
+/// Number of the row, and the part of it.
+type QueryId = (usize, Part);
+
+/// Results of a query.
+#[derive(Clone, Default)]
+struct QueryResult {
+    /// Values of each member of the card's ensemble, in order of the seeds.
+    of_members: Vec<Vec<Option<f64>>>,
+    driver_timeouts: u64,
+}
+
+impl QueryResult {
+    /// Returns the values of a member. An ensemble over a single card, or over fewer members, starts with the first
+    /// again.
+    fn of_member(&self, member: usize) -> &[Option<f64>] {
+        let at = member % self.of_members.len().max(1);
+        self.of_members.get(at).map_or(&[], Vec::as_slice)
+    }
+}
+
+type Results = BTreeMap<QueryId, QueryResult>;
 
 /// Number of members of an ensemble that are simulated unless more are requested.
 pub const MEMBERS: u16 = 3;
@@ -104,7 +133,10 @@ pub fn reproduce(
     progress: impl Fn(u64, u64) + Sync,
 ) -> Result<Vec<Outcome>, ExperimentError> {
     let jobs = jobs_of(rows);
-    let results: Vec<_> = jobs.iter().map(|_| Mutex::new(Ok(Vec::new()))).collect();
+    let results: Vec<_> = jobs
+        .iter()
+        .map(|_| Mutex::new(Ok(Measured::default())))
+        .collect();
     let (next, finished) = (AtomicUsize::new(0), AtomicU64::new(0));
     std::thread::scope(|scope| {
         for _ in 0..threads.max(1) {
@@ -125,14 +157,16 @@ pub fn reproduce(
     });
     let mut by_query: Results = BTreeMap::new();
     for (job, result) in jobs.iter().zip(results) {
-        let of_members = result
+        let measured = result
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner)?;
-        for of_seeds in of_members {
-            for (at, (id, _)) in job.queries.iter().enumerate() {
-                let values = of_seeds.iter().map(|values| values[at]).collect();
-                by_query.entry(*id).or_default().push(values);
-            }
+        for (at, (id, _)) in job.queries.iter().enumerate() {
+            let of_query = |of_seeds: &OfSeeds| of_seeds.iter().map(|values| values[at]).collect();
+            let result = QueryResult {
+                of_members: measured.of_members.iter().map(of_query).collect(),
+                driver_timeouts: measured.driver_timeouts,
+            };
+            by_query.insert(*id, result);
         }
     }
     let rows = rows.iter().enumerate();
@@ -144,8 +178,12 @@ pub fn reproduce(
 fn jobs_of(rows: &[Row]) -> Vec<Job<'_>> {
     let mut jobs: BTreeMap<&Experiment, Job> = BTreeMap::new();
     for (at, row) in rows.iter().enumerate() {
-        let queries = [(false, Some(&row.query)), (true, row.over.as_ref())];
-        for (over, query) in queries {
+        let queries = [
+            (Part::Value, Some(&row.query)),
+            (Part::Denominator, row.over.as_ref()),
+            (Part::Other, row.other.as_ref()),
+        ];
+        for (part, query) in queries {
             let Some(query) = query else { continue };
             if query.measure.runs_on_host() {
                 continue;
@@ -155,7 +193,7 @@ fn jobs_of(rows: &[Row]) -> Vec<Job<'_>> {
                 queries: Vec::new(),
                 seeds: SEEDS,
             });
-            job.queries.push(((at, over), query));
+            job.queries.push(((at, part), query));
             if query.measure.is_maximum() {
                 job.seeds = SEEDS_OF_MAXIMUM;
             }
@@ -167,62 +205,78 @@ fn jobs_of(rows: &[Row]) -> Vec<Job<'_>> {
 /// Results of all queries of a job, for each seed.
 type OfSeeds = Vec<Vec<Option<f64>>>;
 
+/// Results of a job.
+#[derive(Default)]
+struct Measured {
+    of_members: Vec<OfSeeds>,
+    /// Time-outs of the driver in the run of the first member and seed.
+    driver_timeouts: u64,
+}
+
 /// Returns the results of each query, for each member and seed. An experiment that cannot be replayed runs on the first
 /// member only.
-fn run(job: &Job, members: usize) -> Result<Vec<OfSeeds>, ExperimentError> {
+fn run(job: &Job, members: usize) -> Result<Measured, ExperimentError> {
     let (_, profile, _) = job.experiment.set_up()?;
     let seeds = FIRST_SEED..FIRST_SEED + job.seeds;
-    let measured = |operations: &Operations| {
+    let evaluated = |operations: &Operations| {
         let queries = job.queries.iter();
         queries
             .map(|(_, query)| measure::evaluate(query, operations))
             .collect::<Vec<_>>()
     };
+    let mut measured = Measured::default();
     if !job.experiment.can_be_replayed() {
-        let runs = seeds.map(|seed| Ok(measured(&job.experiment.run(seed)?)));
-        return Ok(vec![runs.collect::<Result<_, ExperimentError>>()?]);
+        let mut of_seeds = OfSeeds::new();
+        for seed in seeds {
+            let operations = job.experiment.run(seed)?;
+            of_seeds.push(evaluated(&operations));
+            if seed == FIRST_SEED {
+                measured.driver_timeouts = operations.driver_timeouts();
+            }
+        }
+        measured.of_members.push(of_seeds);
+        return Ok(measured);
     }
     let recording = Recording::of(job.experiment, FIRST_SEED)?;
+    measured.driver_timeouts = recording.operations().driver_timeouts();
     let all = profile.members(&job.experiment.card);
     let all = all.map_err(|error| ExperimentError::new(error.to_string()))?;
-    let mut of_members = Vec::new();
     for (number, member) in all.iter().take(members.max(1)).enumerate() {
         let on = |seed| match number == 0 && seed == FIRST_SEED {
-            true => measured(recording.operations()),
-            false => measured(&recording.on(member, seed)),
+            true => evaluated(recording.operations()),
+            false => evaluated(&recording.on(member, seed)),
         };
-        of_members.push(seeds.clone().map(on).collect());
+        measured.of_members.push(seeds.clone().map(on).collect());
     }
-    Ok(of_members)
+    Ok(measured)
 }
 
 fn outcome_of(at: usize, row: &Row, by_query: &Results) -> Outcome {
-    if row.query.measure.runs_on_host() {
-        let mut simulated = two_cores::measure(row.query.measure);
-        simulated.sort_by(f64::total_cmp);
-        return Outcome {
-            row: row.clone(),
-            members: median_of(&simulated).into_iter().collect(),
-            simulated,
-        };
-    }
-    let of = |over| by_query.get(&(at, over)).cloned().unwrap_or_default();
-    let over = of(true);
+    let of = |part| by_query.get(&(at, part)).cloned().unwrap_or_default();
+    let (value, denominator, other) = (of(Part::Value), of(Part::Denominator), of(Part::Other));
+    let driver_timeouts = [&value, &denominator, &other]
+        .map(|result| result.driver_timeouts)
+        .iter()
+        .sum();
     let (mut simulated, mut members) = (Vec::new(), Vec::new());
-    for (member, values) in of(false).into_iter().enumerate() {
-        let values = values.into_iter();
+    if row.query.measure.runs_on_host() {
+        simulated = two_cores::measure(row.query.measure);
+        simulated.sort_by(f64::total_cmp);
+        members.extend(median_of(&simulated));
+    }
+    for (member, values) in value.of_members.iter().enumerate() {
         let mut results: Vec<f64> = match &row.over {
             Some(_) => {
-                // An ensemble over a single card, or over fewer members, starts with the first again.
-                let over = over.get(member % over.len().max(1)).into_iter().flatten();
-                let pairs = values.zip(over);
+                let pairs = values.iter().zip(denominator.of_member(member));
                 pairs
-                    .filter_map(|(value, over)| Some(value? / (*over)?))
+                    .filter_map(|(value, over)| Some((*value)? / (*over)?))
                     .collect()
             }
             None => values
+                .iter()
+                .chain(other.of_member(member))
                 .flatten()
-                .map(|value| in_unit(value, &row.unit))
+                .map(|value| in_unit(*value, &row.unit))
                 .collect(),
         };
         results.sort_by(f64::total_cmp);
@@ -235,6 +289,7 @@ fn outcome_of(at: usize, row: &Row, by_query: &Results) -> Outcome {
         row: row.clone(),
         simulated,
         members,
+        driver_timeouts,
     }
 }
 
@@ -265,9 +320,15 @@ mod tests {
     fn outcome(row: &Row, values: &[&[f64]], over: &[&[f64]]) -> Outcome {
         let all = |values: &[&[f64]]| {
             let of_member = |seeds: &&[f64]| seeds.iter().map(|value| Some(*value)).collect();
-            values.iter().map(of_member).collect()
+            QueryResult {
+                of_members: values.iter().map(of_member).collect(),
+                driver_timeouts: 0,
+            }
         };
-        let results = Results::from([((0, false), all(values)), ((0, true), all(over))]);
+        let results = Results::from([
+            ((0, Part::Value), all(values)),
+            ((0, Part::Denominator), all(over)),
+        ]);
         outcome_of(0, row, &results)
     }
 
@@ -310,5 +371,23 @@ mod tests {
         // The denominator is a single card.
         let found = outcome(&row, &[&[10.0, 20.0], &[30.0, 60.0]], &[&[1.0, 2.0]]);
         assert_eq!(found.members, [10.0, 30.0]);
+    }
+
+    #[test]
+    fn a_second_set_of_assumptions_forms_a_range() {
+        let row = row("highest peak, open/close");
+        let one = |value_ns: f64, driver_timeouts| QueryResult {
+            of_members: vec![vec![Some(value_ns)]],
+            driver_timeouts,
+        };
+        let results = Results::from([
+            ((0, Part::Value), one(90e6, 2)),
+            ((0, Part::Other), one(30e6, 1)),
+        ]);
+        let found = outcome_of(0, &row, &results);
+        assert_eq!(
+            (found.interval(), found.median(), found.driver_timeouts),
+            (Some([30.0, 90.0]), Some(60.0), 3)
+        );
     }
 }

@@ -48,7 +48,7 @@ fn write_section(out: &mut String, section: &Section) {
     }
     out.push_str(
         "<div class=\"scroll\"><table><tr><th>figure<th>quantity<th class=\"n\">published<th class=\"n\">simulated\
-         <th>range<th>unit<th class=\"n\">ratio<th>role<th>verdict</tr>\n",
+         <th>range<th>unit<th class=\"n\">ratio<th>role<th>verdict<th class=\"n\">driver time-outs</tr>\n",
     );
     for outcome in section.outcomes {
         write_row(out, outcome);
@@ -80,7 +80,7 @@ fn write_row(out: &mut String, outcome: &Outcome) {
     let _ = writeln!(
         out,
         "<tr{class}><td>{}<td class=\"q\">{}<td class=\"n\">{}<td class=\"n\">{}<td>{}<td>{unit}<td class=\"n\">{ratio}\
-         <td>{}<td>{}</tr>",
+         <td>{}<td>{}<td class=\"n\">{}</tr>",
         escaped(&row.figure),
         escaped(&row.quantity),
         show(row.published),
@@ -88,5 +88,6 @@ fn write_row(out: &mut String, outcome: &Outcome) {
         shown_interval(outcome),
         row.role.name(),
         outcome.verdict(),
+        outcome.driver_timeouts,
     );
 }

@@ -122,6 +122,9 @@ pub struct Row {
     pub query: Query,
     /// Evaluation of the denominator, if the number is a ratio.
     pub over: Option<Query>,
+    /// Evaluation of the same number with other assumptions, where the study leaves values open; the results then form
+    /// a range.
+    pub other: Option<Query>,
 }
 
 /// A statistic of selected operations of an experiment.
@@ -160,6 +163,7 @@ struct Entry {
     #[serde(flatten)]
     keys: Keys,
     over: Option<Keys>,
+    other: Option<Keys>,
 }
 
 #[derive(Clone, Default, Deserialize)]
@@ -265,6 +269,10 @@ pub fn study(name: &str) -> Result<Study, String> {
         let location = location(&entry);
         let keys = entry.keys.or(&file.default);
         let over = entry.over.map(|over| over.or(&keys));
+        let other = entry.other.map(|other| other.or(&keys));
+        if over.is_some() && other.is_some() {
+            return Err(format!("{location}: use either `over` or `other`"));
+        }
         let query = |keys: Keys| keys.query().map_err(|error| format!("{location}: {error}"));
         rows.push(Row {
             study: known,
@@ -276,6 +284,7 @@ pub fn study(name: &str) -> Result<Study, String> {
             set_aside: entry.set_aside,
             query: query(keys)?,
             over: over.map(query).transpose()?,
+            other: other.map(query).transpose()?,
         });
     }
     debug_assert_eq!(file.name, known);
@@ -423,16 +432,17 @@ mod tests {
             "offsets_bytes",
             "phase",
             "over",
+            "other",
             "server",
         ];
         for (name, text) in FILES {
             let file: toml::Table = toml::from_str(text).unwrap();
             for row in file["row"].as_array().unwrap() {
                 let row = row.as_table().unwrap();
-                let over = row.get("over").and_then(toml::Value::as_table);
-                let keys = row
-                    .keys()
-                    .chain(over.into_iter().flat_map(|over| over.keys()));
+                let nested =
+                    ["over", "other"].map(|key| row.get(key).and_then(toml::Value::as_table));
+                let nested = nested.into_iter().flatten().flat_map(toml::Table::keys);
+                let keys = row.keys().chain(nested);
                 for key in keys {
                     assert!(known.contains(&key.as_str()), "{name}: `{key}`");
                 }

@@ -26,6 +26,7 @@ pub struct JsonRow<'a> {
     /// Lowest and highest result over the seeds.
     interval: Option<[f64; 2]>,
     ratio: Option<f64>,
+    driver_timeouts: u64,
 }
 
 impl Outcome {
@@ -42,6 +43,7 @@ impl Outcome {
             simulated: self.median().map(rounded),
             interval: self.interval().map(|interval| interval.map(rounded)),
             ratio: self.ratio().map(rounded),
+            driver_timeouts: self.driver_timeouts,
         }
     }
 
@@ -83,7 +85,7 @@ pub fn text(title: &str, outcomes: &[Outcome]) -> String {
     let quantity_width = widest(&|outcome| outcome.row.quantity.chars().count());
     let _ = writeln!(
         out,
-        "  {:figure_width$}  {:quantity_width$}  {:>9}  {:>9}  {:<17} {:<5}  {:>5}  role        verdict",
+        "  {:figure_width$}  {:quantity_width$}  {:>9}  {:>9}  {:<17} {:<5}  {:>5}  role        verdict, driver time-outs",
         "", "", "published", "simulated", "range", "", "ratio"
     );
     for outcome in outcomes {
@@ -102,7 +104,7 @@ pub fn text(title: &str, outcomes: &[Outcome]) -> String {
             show(row.published),
             show(outcome.median()),
             row.role.name(),
-            outcome.verdict(),
+            verdict_and_timeouts(outcome),
         );
     }
     out
@@ -174,6 +176,16 @@ fn counted(outcomes: &[Outcome]) -> String {
     out
 }
 
+/// Formats the verdict and, if the driver timed out, how often.
+fn verdict_and_timeouts(outcome: &Outcome) -> String {
+    let verdict = outcome.verdict();
+    match outcome.driver_timeouts {
+        0 => verdict.to_string(),
+        1 => format!("{verdict}, 1 time-out"),
+        timeouts => format!("{verdict}, {timeouts} time-outs"),
+    }
+}
+
 /// Formats the lowest and highest member of an ensemble, or the lowest and highest result over the seeds, if they
 /// differ.
 pub(crate) fn shown_interval(outcome: &Outcome) -> String {
@@ -225,6 +237,7 @@ mod tests {
                 Outcome {
                     row,
                     simulated: members.clone(),
+                    driver_timeouts: 0,
                     members,
                 }
             })

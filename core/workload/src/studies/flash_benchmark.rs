@@ -28,17 +28,6 @@ const fn file_of_mb(mb: u32, passes: u32) -> Phase {
     }
 }
 
-/// Assumed time between two commands typed by the study's author. Cards collect garbage in the
-/// meantime.
-const PAUSE_US: u32 = 60_000_000;
-
-const fn rested(phase: Phase) -> Phase {
-    Phase {
-        pause_us: PAUSE_US,
-        ..phase
-    }
-}
-
 /// Transfers of `mb` MB each to random offsets in a 200 MB file.
 const fn transfers_of_mb(mb: u32, passes: u32) -> Phase {
     Phase {
@@ -46,7 +35,6 @@ const fn transfers_of_mb(mb: u32, passes: u32) -> Phase {
         passes,
         jump_within_bytes: 200 * MB as u64,
         jump_every_calls: mb,
-        pause_us: PAUSE_US,
         ..FILE
     }
 }
@@ -58,7 +46,6 @@ const fn chunks_of_kib(kib: u32) -> Phase {
         bytes_per_call: kib * 1024,
         passes: 20,
         jump_within_bytes: 64 << 20,
-        pause_us: PAUSE_US,
         ..FILE
     }
 }
@@ -99,10 +86,10 @@ pub(super) const WORKLOADS: &[Workload<'static>] = &[
             transfers_of_mb(1, 20),
             transfers_of_mb(10, 20),
             transfers_of_mb(100, 20),
-            rested(file_of_mb(1, 20)),
-            rested(file_of_mb(10, 20)),
-            rested(file_of_mb(100, 3)),
-            rested(file_of_mb(1000, 1)),
+            file_of_mb(1, 20),
+            file_of_mb(10, 20),
+            file_of_mb(100, 3),
+            file_of_mb(1000, 1),
         ],
     },
     Workload {

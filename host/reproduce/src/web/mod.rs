@@ -94,6 +94,8 @@ impl Place {
 pub(crate) struct Served {
     /// One operation per download, from the connection to the last byte.
     pub(crate) downloads: Vec<Operation>,
+    /// Number of times the driver timed out on a busy card.
+    pub(crate) driver_timeouts: u64,
     /// The card, unmounted.
     pub(crate) card: Card,
 }
@@ -149,6 +151,7 @@ pub(crate) fn serve(
     let store = card.ok_or_else(|| ExperimentError::new("a task still uses the card"))?;
     Ok(Served {
         downloads: stage.downloads.take(),
+        driver_timeouts: store.timeouts(),
         card: store.unmount().map_err(failed)?,
     })
 }
