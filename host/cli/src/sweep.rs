@@ -41,7 +41,7 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
 
-    /// Repeat this number of recordings in mode recorder, and list different answers
+    /// Repeat this number of recordings in mode recorder, and list different answers [default: none]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub check: Option<u64>,
 
