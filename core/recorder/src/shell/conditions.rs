@@ -7,7 +7,7 @@ use crate::limits::{
     MARK_BLOCKS, OVERDUE_PART, OVERDUE_US_MIN, PAGE_WAIT_US, PATIENCE_US, STEP_PART,
     URGENT_REMOVAL_US, URGENT_US,
 };
-use crate::plan::{Block, Card, Checkpoint, Conditions, StreamConditions, TrackConditions};
+use crate::plan::{Block, Card, Checkpoint, Conditions, Job, StreamConditions, TrackConditions};
 use crate::reads::ReadDesk;
 use crate::recorder::WhenFull;
 use crate::stream::{Stream, Window};
@@ -162,9 +162,10 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
 
     /// Returns true if all rings absorb a file-system step, and the step interrupts no write within a page that is about
     /// to be complete: a card that has part of a page writes the rest of its erase block to the log, and merges both
-    /// later.
+    /// later. Another task's change does not wait for pages, because an upload takes many steps.
     pub(super) fn absorbs_step(&self) -> bool {
         let is_between = match self.state.card {
+            Card::Writing(_) if self.state.job == Some(Job::Change) => true,
             Card::Writing(at) => self.is_at_page(at) || !self.is_page_near(at),
             _ => true,
         };
