@@ -165,7 +165,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     /// later. Another task's change does not wait for pages, because an upload takes many steps.
     pub(super) fn absorbs_step(&self) -> bool {
         let is_between = match self.state.card {
-            Card::Writing(_) if self.state.job == Some(Job::Change) => true,
+            Card::Writing(_) if self.is_changing() => true,
             Card::Writing(at) => self.is_at_page(at) || !self.is_page_near(at),
             _ => true,
         };
@@ -215,6 +215,15 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
                     || (space.start + file.index).is_multiple_of(self.limits().page_blocks)
             }
             _ => true,
+        }
+    }
+
+    /// Returns true if another task's change is in progress, or comes next.
+    fn is_changing(&self) -> bool {
+        let is_pending = || self.reads.is_some_and(|reads| reads.changes.is_pending());
+        match self.state.job {
+            Some(job) => job == Job::Change,
+            None => is_pending(),
         }
     }
 
