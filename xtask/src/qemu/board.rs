@@ -277,13 +277,25 @@ impl Board {
     /// Ends the recording; returns what the board printed about it.
     pub fn stop(&mut self, folder: &Path) -> Result<String, String> {
         let body = folder.join("stop.txt");
-        let response = self.request("POST", "/record?action=stop", &body)?;
-        match response.status {
-            204 => self.wait_for("stopped: "),
-            status => Err(format!(
-                "the board answered {status} to the request to stop"
-            )),
+        for _ in 0..ATTEMPTS_MAX {
+            match self.request("POST", "/record?action=stop", &body)?.status {
+                204 => return self.wait_for("stopped: "),
+                // The recording ended before, if the response to an earlier attempt was lost, or has not begun yet.
+                409 => {
+                    let mut lines = self.printed_so_far().iter();
+                    if let Some(rest) = lines.find_map(|line| line.strip_prefix("stopped: ")) {
+                        return Ok(rest.to_string());
+                    }
+                }
+                status => {
+                    return Err(format!(
+                        "the board answered {status} to the request to stop"
+                    ));
+                }
+            }
+            thread::sleep(Duration::from_millis(200));
         }
+        Err(String::from("the board has no recording to stop"))
     }
 
     /// Kills QEMU, as a power cut.
