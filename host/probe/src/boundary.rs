@@ -80,7 +80,7 @@ pub(crate) fn step(levels: &[Level]) -> Result<Step, String> {
     })
 }
 
-/// Returns the number of levels below the split that leaves the smallest mean deviation from the medians of both sides.
+/// Returns the number of levels below the split at which the mean deviation from the median of each side is smallest.
 fn best_split(levels: &[&Level]) -> usize {
     let cost = |side: &[&Level]| {
         let middle = median_of_medians(side);

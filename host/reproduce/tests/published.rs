@@ -12,9 +12,10 @@ fn outcomes() -> Vec<Outcome> {
     reproduce(&rows, 2, 1, |_, _| ()).unwrap()
 }
 
-/// Card that was fitted with pauses of 60 s between transfers, which the study did not have. Without them, it still
-/// collects garbage when the next transfer begins: 10 of its 19 rows are beyond a factor of 2 until it is fitted again.
-const FITTED_WITH_PAUSES: &str = "sandisk-extreme2-2g";
+/// Fits that are off by more than a factor of 2, all on `sandisk-extreme2-2g`. The card was fitted to a workload with
+/// pauses of 60 s, which the study does not have; without them, it collects garbage when the next transfer begins. It has
+/// not been fitted again.
+const MISSED_FITS: [&str; 2] = ["32 MB at random offsets", "chunks of 1 KiB"];
 
 fn factors(outcomes: &[Outcome], role: Role) -> Vec<f64> {
     let of_role = outcomes.iter().filter(|outcome| outcome.row.role == role);
@@ -29,16 +30,17 @@ fn factors(outcomes: &[Outcome], role: Role) -> Vec<f64> {
 #[test]
 fn fits_are_close_and_the_median_prediction_is_near() {
     let outcomes = outcomes();
-    let (stale, fitted): (Vec<Outcome>, Vec<Outcome>) = outcomes
-        .iter()
-        .cloned()
-        .partition(|outcome| outcome.row.query.experiment.card == FITTED_WITH_PAUSES);
-    assert!(stale.iter().all(|outcome| outcome.driver_timeouts > 0));
-    let fits = factors(&fitted, Role::Fit);
+    let fits = factors(&outcomes, Role::Fit);
     let close = fits.iter().filter(|factor| **factor <= 1.25).count();
     assert!(close * 100 >= fits.len() * 80, "{close} of {}", fits.len());
-    assert!(fits.iter().all(|factor| *factor <= 2.0), "{fits:?}");
-    let predictions = factors(&fitted, Role::Prediction);
+    let missed: Vec<&str> = outcomes
+        .iter()
+        .filter(|outcome| outcome.row.role == Role::Fit && outcome.row.published.is_some())
+        .filter(|outcome| outcome.factor().is_none_or(|factor| factor > 2.0))
+        .map(|outcome| outcome.row.quantity.as_str())
+        .collect();
+    assert_eq!(missed, MISSED_FITS);
+    let predictions = factors(&outcomes, Role::Prediction);
     let median = predictions[predictions.len() / 2];
     assert!(median <= 1.5, "{median}");
     // Table 4.2, the sweep of the piece size and figure 4.1: every row is close.

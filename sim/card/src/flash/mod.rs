@@ -16,7 +16,7 @@
 //! was read or because others wore more. Garbage collection copies only pages that hold data, so that its cost
 //! depends on how full the card is, and on what was discarded.
 //!
-//! Write amplification of both mappings is compared with published formulas in `tests/laws.rs`.
+//! Tests in `tests/laws.rs` compare the write amplification of hybrid and page mapping with published formulas.
 
 mod bits;
 mod chip;

@@ -189,7 +189,7 @@ fn state(ftl: &Ftl) -> Vec<u8> {
     to.0
 }
 
-/// Profiles of both mappings with the spread of a real chip.
+/// A profile with hybrid and one with page mapping, with the spread of a real chip.
 fn real_profiles() -> [Profile; 2] {
     [Mapping::Hybrid, Mapping::Page].map(|mapping| {
         profile(|profile| {
