@@ -189,6 +189,7 @@ async function newFolder() {
 }
 
 // Uploads, one at a time: the card is slower than the network.
+const PUT_TRIES_MAX = 20;
 const uploads = make('div', { id: 'uploads' });
 let queue = Promise.resolve();
 function upload(files) {
@@ -219,17 +220,27 @@ async function uploadOne(file) {
     make('button', { type: 'button', onclick: () => line.remove() }, 'Dismiss'));
 }
 
-/** Uploads a file; resolves to `null`, or to the reason of the failure. */
-function put(file, replaces, onProgress) {
+/** Uploads a file; returns `null`, or the reason of the failure. */
+async function put(file, replaces, onProgress) {
+  for (let tries = 1; ; tries += 1) {
+    const [status, failure] = await putOnce(file, replaces, onProgress);
+    // A broken upload keeps its place until the server notices that the connection is gone.
+    if (status !== 503 || tries === PUT_TRIES_MAX) return failure;
+    await new Promise((resume) => setTimeout(resume, 1000));
+  }
+}
+
+/** Uploads a file; resolves to the status, and to `null` or the reason of the failure. */
+function putOnce(file, replaces, onProgress) {
   return new Promise((resolve) => {
     const request = new XMLHttpRequest();
     request.open('PUT', pathOf(file.name));
     if (!replaces) request.setRequestHeader('If-None-Match', '*');
     let sent = 0;
     request.upload.onprogress = (event) => onProgress(sent = event.loaded);
-    request.onload = () => resolve(request.status < 300 ? null : request.responseText.trim());
-    request.onerror = () => resolve(`the connection was lost after ${bytesText(sent)}; `
-      + 'nothing was stored, and an older file of this name is unchanged.');
+    request.onload = () => resolve([request.status, request.status < 300 ? null : request.responseText.trim()]);
+    request.onerror = () => resolve([0, `the connection was lost after ${bytesText(sent)}; `
+      + 'nothing was stored, and an older file of this name is unchanged.']);
     request.send(file);
   });
 }

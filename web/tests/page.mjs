@@ -8,6 +8,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import net from 'node:net';
 import { Proxy, Server } from './server.mjs';
 
 const [folder, program] = process.argv.slice(2);
@@ -151,6 +152,23 @@ const tests = {
     await page.waitForSelector('progress');
     await lists(page, 'big.bin');
     assert.equal((await fetched('/big.bin')).length, 2_000_000);
+  },
+
+  async 'an upload waits while others occupy the server'() {
+    const others = [0, 1].map((at) => {
+      const socket = net.connect(server.port, '127.0.0.1');
+      socket.write(`PUT /other${at}.bin HTTP/1.1\r\nHost: 127.0.0.1:${server.port}\r\nContent-Length: 100000\r\n\r\n${'z'.repeat(50_000)}`);
+      return socket;
+    });
+    const page = await open();
+    const third = async () => (await fetch(`${server.url}/third.bin`, { method: 'PUT', body: 'third' })).status;
+    for (let tries = 1; await third() !== 503; tries += 1) assert.ok(tries < 100, 'a third upload is accepted');
+    const response = page.waitForResponse((response) => response.request().method() === 'PUT');
+    await page.setInputFiles('#picker', [text('late.txt', 'late')]);
+    assert.equal((await response).status(), 503);
+    for (const socket of others) socket.destroy();
+    await lists(page, 'late.txt');
+    assert.equal(await fetched('/late.txt'), 'late');
   },
 
   async 'the live view moves, and continues after a reload and a lost connection'() {
