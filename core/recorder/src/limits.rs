@@ -120,7 +120,7 @@ pub(crate) const STEP_PART_OF_RING: u64 = 16;
 /// Stall assumed for a step on a card that has not stalled yet, in us.
 pub(crate) const STEP_STALL_US: u32 = 40_000;
 /// Files are prepared at any cost when the remaining space in the open and prepared files lasts no longer than this.
-/// Reserving 64 MiB takes about 50 steps, each of which may wait [`PATIENCE_US`] for the rings.
+/// Reserving 64 MiB, more than the default, takes about 50 steps, each of which may wait [`PATIENCE_US`] for the rings.
 pub(crate) const URGENT_US: u64 = 5_000_000;
 const _: () = assert!(URGENT_US > 4 * 50 * PATIENCE_US);
 /// The same if a recording may have to be removed first, which takes about 200 more steps.

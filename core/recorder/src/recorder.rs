@@ -45,11 +45,11 @@ pub struct Config {
     pub stall_budget_us: u32,
 }
 
-/// Files of up to 64 MiB; the recorder removes nothing.
+/// Files of up to 45 MiB, which Windows Explorer can copy over WebDAV; the recorder removes nothing.
 impl Default for Config {
     fn default() -> Self {
         Config {
-            file_bytes: 64 << 20,
+            file_bytes: 45 << 20,
             rotate_us: None,
             when_full: WhenFull::Wait,
             serves_after_end: false,
