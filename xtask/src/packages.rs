@@ -56,6 +56,10 @@ pub const FOR_TESTS: &[Package] = &[
         name: "cadaver",
     },
     Package {
+        program: "mount.davfs",
+        name: "davfs2",
+    },
+    Package {
         program: "litmus",
         name: "litmus",
     },
@@ -182,6 +186,12 @@ pub const FOR_PAGE: &[Package] = &[
         name: "mtools",
     },
 ];
+
+/// Packages for the playground: a compiler for the zstd library, which is in C, to WebAssembly.
+pub const FOR_PLAYGROUND: &[Package] = &[Package {
+    program: "clang",
+    name: "clang",
+}];
 
 /// Packages for the library for C.
 pub const FOR_C: &[Package] = &[

@@ -20,6 +20,7 @@ const NODE_S_MAX: &str = "600";
 /// Builds the folder and prints its size. Returns its path and its compressed size, in bytes.
 pub fn build() -> Result<(PathBuf, u64), String> {
     packages::add_target(WASM_TARGET)?;
+    packages::install(packages::FOR_PLAYGROUND)?;
     let folder = target().join("playground");
     let _ = fs::remove_dir_all(&folder);
     make_folder(&folder)?;

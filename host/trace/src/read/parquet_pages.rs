@@ -31,8 +31,7 @@ const PAGE_BYTES: u64 = 4096;
 /// Checks that a column's compression is supported and that the column lies within the file.
 pub(super) fn check_chunk(column: &ColumnChunkMetaData, length_bytes: u64) -> Result<(), Fault> {
     match column.compression() {
-        Compression::UNCOMPRESSED | Compression::SNAPPY => {}
-        Compression::ZSTD(_) if !cfg!(target_family = "wasm") => {}
+        Compression::UNCOMPRESSED | Compression::SNAPPY | Compression::ZSTD(_) => {}
         other => {
             let name = format!("{other:?}").to_lowercase();
             let name = name.split('(').next().unwrap_or_default().to_owned();

@@ -293,11 +293,6 @@ impl fmt::Display for Problem {
                  pandas.read_parquet(sys.argv[1]).to_csv(\"table.csv\", index=False)' FILE",
                 text.replace(" FILE", " table.csv")
             ),
-            // Its decoder is in C, which is left out for browsers.
-            Problem::ParquetCompressed { name } if name == "zstd" => f.write_str(
-                "Parquet compressed with zstd cannot be read in a browser; analyse it with the command, or write it with \
-                 snappy or uncompressed",
-            ),
             Problem::ParquetCompressed { name } => write!(
                 f,
                 "Parquet compressed with {name} is not supported; write it with snappy or zstd, or uncompressed"
