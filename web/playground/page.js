@@ -36,6 +36,28 @@ async function carryOut(request, file, onShare, stop) {
   }
 }
 
+/** Rows of the tables that warm up the module. */
+const WARM_UP_ROWS = 20_000;
+/** Ends the warm-up when somebody runs a tool. */
+const warmUp = new AbortController();
+
+/**
+ * Analyses two tables and the example, and drops the results. Browsers optimise the functions of a module once they have
+ * been used a while; after this, they are as fast for the first file as for the next ones.
+ */
+async function warmUpModule() {
+  const table = (name, header, row) => new File([`${header}\n`,
+    ...Array.from({ length: WARM_UP_ROWS }, (_, at) => `${row(at, at * 400, at * 400 + 200 + (at * 7919) % 150)}\n`)], name);
+  const files = [
+    table('times.csv', 'index,start_us,end_us', (at, start, end) => `${at},${start},${end}`),
+    table('trace.csv', 'operation,file,offset,length,start_ns,end_ns',
+      (at, start, end) => `write,0,${at * 512},512,${start}000,${end}000`),
+  ];
+  const example = await fetch(document.querySelector('[data-example]').dataset.example, { signal: warmUp.signal });
+  if (example.ok) files.push(new File([await example.blob()], 'example.parquet'));
+  for (const file of files) await carryOut({ command: 'analyze', name: file.name }, file, () => {}, warmUp.signal);
+}
+
 /** Quotes a word for a shell if it needs it. */
 const quoted = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
 
@@ -84,6 +106,7 @@ class Tool {
     this.stop = stop;
     const request = this.request();
     if (!request) return;
+    warmUp.abort();
     this.result.hidden = true;
     const bar = this.showProgress(stop);
     try {
@@ -303,6 +326,10 @@ for (const kind of ['dragover', 'drop']) {
       tool.say('Drop one file at a time.');
       return;
     }
+    if (event.dataTransfer.items[0].webkitGetAsEntry()?.isDirectory) {
+      tool.say(`${file.name}: is a directory; name the files in it`);
+      return;
+    }
     tool.form.querySelector('[data-file]').files = event.dataTransfer.files;
     tool.take(file);
   });
@@ -310,4 +337,8 @@ for (const kind of ['dragover', 'drop']) {
 addEventListener('dragleave', () => document.body.classList.remove('dropping'));
 addEventListener('hashchange', showTool);
 showTool();
-fillLists().catch((error) => showTool().say(`The playground is incomplete: ${error.message ?? error}; build it again.`));
+fillLists().then(
+  // A warm-up that fails or is stopped changes no result.
+  () => warmUpModule().catch(() => {}).finally(() => { document.body.dataset.warm = ''; }),
+  (error) => showTool().say(`The playground is incomplete: ${error.message ?? error}; build it again.`),
+);

@@ -21,11 +21,17 @@ function respond(exports, request, bytes, copyFile) {
   return response;
 }
 
-/** Copies a file to memory, piece by piece, so that it is there only once. */
+/** Copies a file to memory, piece by piece, so that it is there only once. Throws a message as a string. */
 function copyTo(target, file) {
   const reader = new FileReaderSync();
   for (let at = 0; at < file.size; at += PIECE_BYTES) {
-    target.set(new Uint8Array(reader.readAsArrayBuffer(file.slice(at, at + PIECE_BYTES))), at);
+    let piece;
+    try {
+      piece = reader.readAsArrayBuffer(file.slice(at, at + PIECE_BYTES));
+    } catch (error) {
+      throw `${file.name}: read error (${error.name}: it was changed, moved or removed, or is protected); choose it again`;
+    }
+    target.set(new Uint8Array(piece), at);
   }
 }
 

@@ -1,13 +1,14 @@
 // Measures the analysis of a file in the playground.
 //
-//   node million.mjs FOLDER PLAYGROUND FILE
+//   node million.mjs FOLDER PLAYGROUND FILE [at-once]
 //
-// FOLDER contains node_modules with playwright-core. Prints one line of JSON.
+// FOLDER contains node_modules with playwright-core. The file is chosen once the page has warmed up, or `at-once`: as soon
+// as the page can be used. Prints one line of JSON.
 
 import { createRequire } from 'node:module';
 import { serveFolder } from './folder.mjs';
 
-const [folder, playground, file] = process.argv.slice(2);
+const [folder, playground, file, when] = process.argv.slice(2);
 const { chromium } = createRequire(`${folder}/`)('playwright-core');
 const served = await serveFolder(playground);
 const browser = await chromium.launch({ executablePath: '/usr/bin/chromium',
@@ -16,6 +17,7 @@ const page = await browser.newPage();
 page.setDefaultTimeout(120_000);
 await page.goto(served.url);
 await page.waitForFunction(() => document.querySelector('[name=card]').options.length > 5);
+if (when !== 'at-once') await page.waitForSelector('body[data-warm]');
 await page.evaluate(() => {
   document.querySelector('#analyze-file').addEventListener('change', () => { window.begunMs = performance.now(); }, true);
   new MutationObserver(() => {

@@ -6,7 +6,7 @@
 
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { serveFolder } from './folder.mjs';
 
@@ -106,6 +106,29 @@ const tests = {
     await page.setInputFiles('#analyze-file', trace('<img src=x onerror=alert(1)>.csv', 'latency_us\n1000\n1200\n'));
     await page.waitForSelector(shown('analyze'));
     await headline(page);
+    await close(page);
+  },
+
+  async 'a file that cannot be read any more, and a directory'() {
+    const page = await open();
+    const name = `${folder}/changes.csv`;
+    writeFileSync(name, 'latency_us\n1000\n1200\n');
+    await page.setInputFiles('#analyze-file', name);
+    await page.waitForSelector(shown('analyze'));
+    await headline(page);
+    writeFileSync(name, 'latency_us\n1000\n1200\n1300\n');
+    await page.click('summary >> text=Options');
+    await page.click('text=Analyze again');
+    assert.match(await said(page, 'analyze'), /^changes\.csv: read error .*choose it again$/);
+    const data = await page.evaluateHandle(() => {
+      // A script cannot create a directory to drop.
+      DataTransferItem.prototype.webkitGetAsEntry = () => ({ isDirectory: true });
+      const transfer = new DataTransfer();
+      transfer.items.add(new File(['x'], 'card'));
+      return transfer;
+    });
+    await page.dispatchEvent('body', 'drop', { dataTransfer: data });
+    await page.waitForSelector('text="card: is a directory; name the files in it"');
     await close(page);
   },
 
