@@ -294,28 +294,31 @@ function tools() {
     make('span', { className: 'dim' }, 'or drop files here'));
 }
 
-/** What the application adds: buttons, a table and sentences. */
-const application = make('section', { id: 'application', 'aria-label': 'Device', hidden: true });
+/**
+ * What the application adds: buttons, a table and sentences. Buttons and the frame of the table remain when they are updated:
+ * one that is replaced while it is pressed gets no click, and loses the focus.
+ */
+const actions = make('div', { className: 'bar' });
+const wide = make('div', { className: 'wide', tabIndex: 0, role: 'group', 'aria-label': 'Table' });
+const story = make('ul');
+const application = make('section', { id: 'application', 'aria-label': 'Device', hidden: true }, actions, wide, story);
 
 function showApplication(items) {
   application.hidden = items.length === 0;
-  const focused = document.activeElement.dataset.action;
-  const buttons = items.filter((item) => item.action).map((item) => {
-    const button = make('button', { type: 'button', disabled: isReadOnly, onclick: () => act(item) }, item.text);
-    button.dataset.action = item.action;
-    if (item.chosen !== null) button.setAttribute('aria-pressed', String(item.chosen));
-    return button;
+  const wanted = items.filter((item) => item.action);
+  while (actions.children.length > wanted.length) actions.lastChild.remove();
+  wanted.forEach((item, at) => {
+    const button = actions.children[at] ?? actions.appendChild(make('button', { type: 'button' }));
+    Object.assign(button, { disabled: isReadOnly, onclick: () => act(item), textContent: item.text,
+      ariaPressed: item.chosen === null ? null : String(item.chosen) });
   });
   const [columns, ...lines] = items.filter((item) => item.row).map((item) => item.row.split('\t'));
   const cells = (tag, line) => line.map((cell, at) => make(at === 0 ? 'th' : tag,
     tag === 'td' && at === 0 ? { scope: 'row' } : {}, cell));
-  const sentences = items.filter((item) => !item.action && !item.row).map((item) => make('li', {}, item.text));
-  application.replaceChildren(make('div', { className: 'bar' }, ...buttons),
-    make('div', { className: 'wide', tabIndex: 0, role: 'group', 'aria-label': 'Table' }, make('table', {},
-      ...(columns ? [make('thead', {}, make('tr', {}, ...cells('th', columns)))] : []),
-      make('tbody', {}, ...lines.map((line) => make('tr', {}, ...cells('td', line)))))),
-    make('ul', {}, ...sentences));
-  if (focused) application.querySelector(`[data-action="${focused}"]`)?.focus();
+  wide.replaceChildren(make('table', {},
+    ...(columns ? [make('thead', {}, make('tr', {}, ...cells('th', columns)))] : []),
+    make('tbody', {}, ...lines.map((line) => make('tr', {}, ...cells('td', line))))));
+  story.replaceChildren(...items.filter((item) => !item.action && !item.row).map((item) => make('li', {}, item.text)));
 }
 
 async function act({ action }) {

@@ -83,6 +83,11 @@ impl Listener {
         Ok(Listener { socket })
     }
 
+    /// Closes the connections that wait to be accepted, as a device without power does not answer.
+    pub fn refuse_waiting(&self) {
+        while self.socket.accept().is_ok() {}
+    }
+
     /// Returns the bound address.
     ///
     /// # Errors

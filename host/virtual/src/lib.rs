@@ -159,7 +159,7 @@ impl Running<'_> {
             self.record(session, again)?;
             let cut = self.demo.filter(|demo| demo.is_cut());
             if let Some(demo) = cut {
-                demo.restore(&self.device.wire, self.is_stopped);
+                demo.restore(&self.device.wire, listener, self.is_stopped);
             }
             session = match (self.start.session.take(), cut) {
                 _ if (self.is_stopped)() => return Ok(()),

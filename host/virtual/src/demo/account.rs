@@ -107,7 +107,9 @@ impl Account {
         (self.samples, self.lost, self.write_us_max) = self.with_run(pushed, lost, write_us_max);
         let closed = std::mem::take(&mut self.closed);
         if is_cut {
-            self.missing = Some(pushed.saturating_sub(lost + closed));
+            // A run may end before it has recovered the files of the run before.
+            let before = self.missing.unwrap_or(0);
+            self.missing = Some(before + pushed.saturating_sub(lost + closed));
         }
     }
 }
@@ -152,6 +154,18 @@ mod tests {
         );
         assert!(account.sentence(0).unwrap().contains("58 ms"));
         assert_eq!(account.sentence(2), None);
+    }
+
+    #[test]
+    fn a_power_cut_before_recovery_forgets_nothing() {
+        let mut account = Account::default();
+        account.end_run(1000, 0, 0, true);
+        account.end_run(30, 0, 0, true);
+        account.note(&Event::Recovered {
+            record: record(970),
+        });
+        account.balance();
+        assert_eq!((account.gone(), account.with_run(0, 0, 0).0), (60, 1030));
     }
 
     #[test]

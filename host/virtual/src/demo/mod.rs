@@ -16,6 +16,7 @@ mod tests;
 
 use account::Account;
 use cardiograph_recorder::{Event, Figures};
+use cardiograph_serve::Listener;
 use cardiograph_server::{
     CardRecorder, Command, Gap, Instrument, Item, ROW_BYTES_MAX, Refusal, Sample, Status,
     WriteLatency,
@@ -87,11 +88,13 @@ impl Demo {
         account.end_run(pushed, figures.lost, figures.write_us_max, self.is_cut());
     }
 
-    /// Waits without power, then restores it. A card that was out is inserted again.
-    pub(crate) fn restore(&self, wire: &Wire, is_stopped: &dyn Fn() -> bool) {
+    /// Waits without power, then restores it. A card that was out is inserted again. Requests in this time are lost: a
+    /// second press of the button, or a browser that sends its request again, does not cut the power again.
+    pub(crate) fn restore(&self, wire: &Wire, listener: &Listener, is_stopped: &dyn Fn() -> bool) {
         let since = Instant::now();
         while since.elapsed() < OFF && !is_stopped() {
             std::thread::sleep(Duration::from_millis(20));
+            listener.refuse_waiting();
         }
         wire.card().power_on();
         self.supply.restore();
