@@ -1,10 +1,11 @@
-//! The server as a network drive, used by clients of others: litmus, which tests conformance, rclone and cadaver.
+//! The server as a network drive, used by clients of others: litmus, which tests conformance, rclone, cadaver and davfs2.
 
 mod common;
 
 use common::Server;
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::process::{Command, Output, Stdio};
 
 /// Runs a program in the directory above the served one.
@@ -153,4 +154,77 @@ fn cadaver_edits_under_a_lock() {
     );
     assert_eq!(fs::read(server.path("n/c.csv")).unwrap(), b"1,2\n");
     assert!(!server.path("n/a.csv").exists() && !server.path("n/b.csv").exists());
+}
+
+/// A mounted network drive.
+struct Mounted<'a> {
+    server: &'a Server,
+    is_mounted: bool,
+}
+
+impl Mounted<'_> {
+    /// Unmounts the drive; davfs2 sends everything before it ends.
+    fn unmount(mut self) {
+        let output = run(self.server, "umount", &["drive"], "");
+        assert!(output.status.success(), "{output:?}");
+        self.is_mounted = false;
+    }
+}
+
+impl Drop for Mounted<'_> {
+    fn drop(&mut self) {
+        if self.is_mounted {
+            run(self.server, "umount", &["-i", "-l", "drive"], "");
+        }
+    }
+}
+
+/// Mounts the server with davfs2; returns `None` if this user may not mount.
+fn mounted(server: &Server) -> Option<Mounted<'_>> {
+    let fuse = fs::File::options().read(true).write(true).open("/dev/fuse");
+    let is_root = fs::metadata("/proc/self").is_ok_and(|this| this.uid() == 0);
+    if fuse.is_err() || !is_root {
+        eprintln!("only root can mount, with /dev/fuse: davfs2 is not tested");
+        return None;
+    }
+    fs::create_dir(server.outside().join("drive")).unwrap();
+    let settings = server.outside().join("davfs2.conf");
+    fs::write(&settings, "ask_auth 0\ndelay_upload 0\n").unwrap();
+    let option = format!("conf={}", settings.display());
+    let args = ["-t", "davfs", "-o", &option, &server.url("/"), "drive"];
+    let output = run(server, "mount", &args, "");
+    assert!(output.status.success(), "{output:?}");
+    Some(Mounted {
+        server,
+        is_mounted: true,
+    })
+}
+
+// Folders are not listed: with davfs2 1.6.1 on Linux 6.18, that fails with "Invalid argument" on other servers as well.
+#[test]
+fn davfs2_mounts_a_drive_that_programs_change() {
+    let server = Server::start();
+    fs::create_dir(server.path("sub folder")).unwrap();
+    server.write("sub folder/ä&b.csv", "1,2\n");
+    let Some(drive) = mounted(&server) else {
+        return;
+    };
+    let at = |name: &str| server.outside().join("drive").join(name);
+    assert_eq!(fs::read(at("sub folder/ä&b.csv")).unwrap(), b"1,2\n");
+    let bytes: Vec<u8> = (0..300_000_u32)
+        .map(|at| (at.wrapping_mul(at) >> 7) as u8)
+        .collect();
+    fs::create_dir(at("made")).unwrap();
+    fs::write(at("made/large.bin"), &bytes).unwrap();
+    fs::write(at("short.txt"), "first").unwrap();
+    fs::write(at("short.txt"), "second").unwrap();
+    fs::rename(at("short.txt"), at("made/renamed.txt")).unwrap();
+    fs::rename(at("sub folder/ä&b.csv"), at("sub folder/c.csv")).unwrap();
+    fs::write(at("removed.txt"), "nothing").unwrap();
+    fs::remove_file(at("removed.txt")).unwrap();
+    drive.unmount();
+    assert_eq!(server.read("made/large.bin"), bytes);
+    assert_eq!(server.read("made/renamed.txt"), b"second");
+    assert_eq!(server.read("sub folder/c.csv"), b"1,2\n");
+    assert!(!server.path("removed.txt").exists() && !server.path("short.txt").exists());
 }
