@@ -135,7 +135,7 @@ impl Request {
         let buffer_bytes = of("--buffer", or(&self.buffer, BUFFER_BYTES, values::bytes))?;
         if !(RING_BYTES_MIN as u64..=RING_BYTES_MAX as u64).contains(&buffer_bytes) {
             return Err(format!(
-                "--buffer gives each stream {}; the permitted range per stream is {RING_BYTES_MIN} B (two blocks) to 2 GiB",
+                "--buffer gives each stream {}; the permitted range per stream is {RING_BYTES_MIN} B (two blocks) to 2 GiB - 1 B",
                 units::binary_bytes(buffer_bytes)
             ));
         }

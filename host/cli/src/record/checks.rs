@@ -35,7 +35,7 @@ pub fn options(args: &Record) -> Result<NonZeroU32, Failure> {
     let ring_bytes = args.buffer / u64::from(args.streams);
     if !(RING_BYTES_MIN as u64..=RING_BYTES_MAX as u64).contains(&ring_bytes) {
         return refuse(format!(
-            "--buffer gives each stream {}; the permitted range per stream is {RING_BYTES_MIN} B (two blocks) to 2 GiB",
+            "--buffer gives each stream {}; the permitted range per stream is {RING_BYTES_MIN} B (two blocks) to 2 GiB - 1 B",
             units::binary_bytes(ring_bytes)
         ));
     }
