@@ -470,6 +470,8 @@ fn files_of_other_programs_are_not_mistaken_for_unfinished_ones() {
     // recording.
     let prepared = parts.iter().find(|name| name.starts_with('.')).unwrap();
     let foreign = "REC00000/REC00077.CSV.part";
+    // A slow process may have been killed before its first file received its number.
+    fs::create_dir_all(directory.path().join("REC00000")).unwrap();
     for name in [prepared, foreign] {
         fs::write(directory.path().join(name), "foreign, without a line end").unwrap();
     }
