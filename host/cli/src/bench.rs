@@ -175,6 +175,11 @@ fn reported(measured: Measured, threshold_ns: Option<u64>) -> (Option<Report>, O
     let mut report = figures_of(Loaded::Trace(measured.trace), threshold_ns);
     report.warnings = measured.warnings;
     report.summary.disk = measured.disk;
+    let unreadable = report.trace().and_then(Trace::spill_error);
+    let unreadable = unreadable.map(outputs::unreadable_times);
+    if unreadable.is_some() {
+        return (None, measured.failed.or(unreadable));
+    }
     (Some(report), measured.failed)
 }
 
@@ -353,7 +358,9 @@ fn measure(
                 ..about
             };
             let stop_after = Some(args.stop_after.unwrap_or(STOP_AFTER));
-            let watch = Watch::new(about, workload.bytes(), stop_after, interrupt.clone()).at(pace);
+            let watch = Watch::new(about, workload.bytes(), stop_after, interrupt.clone())
+                .with_trace_at(args.reporting.trace.as_deref())
+                .at(pace);
             let run = |watch: &mut Watch, buffer: &mut [u8]| {
                 run_workload(workload, directory, &mut clock, watch, buffer)
             };
@@ -390,7 +397,8 @@ fn simulate(
         ..about
     };
     let watch = Watch::new(about, workload.bytes(), args.stop_after, interrupt.clone());
-    let mut watch = watch.at(pace);
+    let trace = args.reporting.trace.as_deref();
+    let mut watch = watch.with_trace_at(trace).at(pace);
     let mut buffer = vec![0; workload.buffer_bytes()];
     let card = Card::new(profile, Seed::new(seed));
     let run = run_on_card(card, board, workload, &mut watch, &mut buffer);
@@ -474,9 +482,9 @@ fn ended<E: std::fmt::Display>(
 
 /// Returns a note that stalls too rare for the length of this run may be missing.
 fn rare_stalls(trace: &Trace) -> Option<String> {
-    let written = trace.operations();
-    let written = written.filter(|operation| operation.kind == OperationKind::Write);
-    let bytes: u64 = written.map(|operation| operation.length_bytes).sum();
+    let written = trace.runs().iter();
+    let written = written.filter(|run| run.kind == OperationKind::Write);
+    let bytes: u64 = written.map(|run| run.count * run.length_bytes).sum();
     (bytes > 0).then(|| {
         format!(
             "Stalls that occur less often than once in {} may be missing from these figures; a workload that writes \

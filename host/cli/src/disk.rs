@@ -147,7 +147,9 @@ fn measure_once(
         ],
     };
     let stop_after = Some(args.stop_after.unwrap_or(STOP_AFTER));
-    let watch = Watch::new(about, workload.bytes(), stop_after, interrupt.clone()).at(pace);
+    let watch = Watch::new(about, workload.bytes(), stop_after, interrupt.clone())
+        .with_trace_at(args.reporting.trace.as_deref())
+        .at(pace);
     let (mut measured, failed, disk) = match is_overwritten {
         true => {
             let mut store = RawStore::new(disk, workload);

@@ -248,7 +248,10 @@ impl<'a> Outputs<'a> {
         let mut file = create(&path)?;
         let written = write_parquet_to(operations, &mut file);
         written.map_err(|error| Failure::new(WriteError::new(&path, error)))?;
-        file.commit().map_err(Failure::new)
+        match operations.spill_error() {
+            Some(error) => Err(unreadable_times(error)),
+            None => file.commit().map_err(Failure::new),
+        }
     }
 
     fn write_csv(
@@ -303,6 +306,14 @@ impl<'a> Outputs<'a> {
             printed => printed,
         }
     }
+}
+
+/// Returns the error of times that were measured and could not be read back from their temporary file.
+pub fn unreadable_times(error: &io::Error) -> Failure {
+    Failure::new(format!(
+        "the temporary file next to the trace cannot be read ({error}), so the measured times are lost; choose another \
+         disk for --trace, and measure again"
+    ))
 }
 
 /// Checks that each of the given files can be created, and that no two are the same.

@@ -2,9 +2,10 @@
 
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
-use cardiograph_trace::{About, Trace};
+use cardiograph_trace::{About, Spill, Trace};
 use cardiograph_workload::{Activity, Observer, Operation};
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::time::Duration;
 
 /// Interval, on the clock of the run, between checks of time limit and signals.
@@ -78,6 +79,15 @@ impl Watch {
     /// Issues the operations at their due times.
     pub fn at(mut self, pace: Option<Pace>) -> Watch {
         self.pace = pace;
+        self
+    }
+
+    /// Keeps the times of the operations in a temporary file next to the trace that will be written, so that a long run
+    /// needs no more memory than a short one. Where this is not possible, they stay in memory.
+    pub fn with_trace_at(mut self, path: Option<&Path>) -> Watch {
+        if let Some(spill) = path.and_then(|path| Spill::beside(path).ok()) {
+            self.trace.spill_to(spill);
+        }
         self
     }
 

@@ -3,10 +3,13 @@
 mod common;
 
 use common::mount::run_mounted;
+use common::signals::{end_within, wait_until};
 use common::{Run, Source, assert_refused, assert_schema, directory, done, file_system, json};
-use common::{command, names, run, tree};
+use common::{command, names, number, results_in, run, tree};
 use std::fs;
 use std::path::Path;
+use std::process::Child;
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// Uses every span, order and folder layout. All payloads are whole blocks, so that they can also bypass the
@@ -260,4 +263,102 @@ fn two_runs_in_one_directory_do_not_disturb_each_other() {
     // A run that finds the shared folder in use may leave it behind, but nothing inside it.
     let left = tree(medium.path());
     assert!(left.len() <= 1, "{left:?}");
+}
+
+/// Small writes to one file, over and over.
+fn repeated(passes: u32) -> String {
+    format!(
+        "name = \"repeated\"\n[[phase]]\ncalls_per_file = 100000\nbytes_per_call = 64\npasses = {passes}\nfill = \"letter\""
+    )
+}
+
+/// Starts writes to one file, with a trace.
+#[cfg(target_os = "linux")]
+fn start_repeated(own: &Path, passes: u32) -> Child {
+    let medium = own.join("medium");
+    fs::create_dir_all(&medium).unwrap();
+    fs::write(own.join("repeated.toml"), repeated(passes)).unwrap();
+    let name = medium.to_str().unwrap();
+    let args = [
+        "bench",
+        name,
+        "--workload",
+        "repeated.toml",
+        "--io",
+        "buffered",
+        "--for",
+        "1h",
+    ];
+    let outputs = ["--json", "f.json", "--trace", "t.parquet"];
+    let mut bench = command(own, &[&args[..], &outputs[..]].concat());
+    bench.spawn().unwrap()
+}
+
+/// Returns the number of writes in the JSON, and in the trace as `analyze` reads it.
+fn writes_of(own: &Path) -> (u64, u64) {
+    let analyzed = json(own, &["analyze", "t.parquet"]);
+    let figures = results_in(&own.join("f.json"));
+    (number(&figures, "writes"), number(&analyzed, "writes"))
+}
+
+/// Peak of the resident memory until shortly before the end, in KiB.
+#[cfg(target_os = "linux")]
+fn peak_kib(mut child: Child) -> u64 {
+    let status = format!("/proc/{}/status", child.id());
+    let mut peak_kib = 0;
+    while child.try_wait().unwrap().is_none() {
+        let text = fs::read_to_string(&status).unwrap_or_default();
+        let peak = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let peak = peak.and_then(|text| text.trim().trim_end_matches(" kB").parse().ok());
+        peak_kib = peak.unwrap_or(peak_kib);
+        sleep(Duration::from_millis(5));
+    }
+    assert!(child.wait().unwrap().success());
+    peak_kib
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_trace_needs_no_more_memory_for_more_writes() {
+    let own = directory();
+    let mut peaks_kib = Vec::new();
+    for passes in [10, 30] {
+        peaks_kib.push(peak_kib(start_repeated(own.path(), passes)));
+        let writes = u64::from(passes) * 100_000;
+        assert_eq!(writes_of(own.path()), (writes, writes));
+        assert_eq!(
+            names(own.path()),
+            ["f.json", "medium", "repeated.toml", "t.parquet"]
+        );
+        fs::remove_file(own.path().join("t.parquet")).unwrap();
+        fs::remove_file(own.path().join("f.json")).unwrap();
+    }
+    // In memory, two million more writes take 16 MB.
+    assert!(peaks_kib[1] < peaks_kib[0] + 6 * 1024, "{peaks_kib:?} KiB");
+}
+
+/// Some of the times are in the temporary file when the signal arrives.
+#[cfg(target_os = "linux")]
+#[test]
+fn ctrl_c_leaves_a_whole_trace_of_a_long_run() {
+    let own = directory();
+    let child = start_repeated(own.path(), 100_000);
+    let io = format!("/proc/{}/io", child.id());
+    let written = || {
+        let text = fs::read_to_string(&io).unwrap_or_default();
+        let written = text.lines().find_map(|line| line.strip_prefix("wchar: "));
+        written
+            .and_then(|text| text.parse::<u64>().ok())
+            .unwrap_or(0)
+    };
+    // 200,000 writes, and their times.
+    wait_until(|| written() > 200_000 * (64 + 8));
+    assert_eq!(
+        end_within(child, "-INT", Duration::from_secs(60)).code,
+        Some(130)
+    );
+    let (writes, analyzed) = writes_of(own.path());
+    assert!(writes > 150_000, "{writes}");
+    assert_eq!(analyzed, writes);
+    assert_eq!(names(&own.path().join("medium")), [""; 0]);
 }

@@ -13,6 +13,7 @@ mod read;
 mod run;
 mod shell;
 mod spans;
+mod spill;
 mod trace;
 mod write;
 
@@ -27,6 +28,7 @@ pub use read::{
 pub use run::Run;
 pub use shell::quoted;
 pub use spans::Durations;
+pub use spill::Spill;
 pub use trace::{About, Backward, PhaseLabel, Trace};
 pub use write::{
     Results, ResultsOf, Unsuitable, write_csv, write_csv_to, write_parquet, write_parquet_to,

@@ -120,16 +120,7 @@ impl NewFile {
     pub fn create_with(path: &Path, existing: Existing) -> Result<NewFile, WriteError> {
         let new = || {
             existing.check(path)?;
-            let Some(name) = path.file_name() else {
-                return Err(ErrorKind::IsADirectory.into());
-            };
-            // The number makes the names of temporary files unique among the threads of a process.
-            static NUMBER: AtomicU32 = AtomicU32::new(0);
-            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-            let mut temporary = std::ffi::OsString::from(".");
-            temporary.push(name);
-            temporary.push(format!(".{}-{number}.part", std::process::id()));
-            let temporary = path.with_file_name(temporary);
+            let temporary = temporary_name(path)?;
             let unnamed = unnamed(&temporary);
             let is_unnamed = unnamed.is_some();
             let file = match unnamed {
@@ -204,19 +195,33 @@ impl Drop for NewFile {
     }
 }
 
+/// Returns a hidden name next to `path` that no other thread or process uses.
+pub(crate) fn temporary_name(path: &Path) -> io::Result<PathBuf> {
+    let Some(name) = path.file_name() else {
+        return Err(ErrorKind::IsADirectory.into());
+    };
+    // The number makes the names of temporary files unique among the threads of a process.
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let mut temporary = std::ffi::OsString::from(".");
+    temporary.push(name);
+    temporary.push(format!(".{}-{number}.part", std::process::id()));
+    Ok(path.with_file_name(temporary))
+}
+
 /// Creates an unnamed file in the directory of `path`, if the file system supports this; FAT does not.
 #[cfg(target_os = "linux")]
-fn unnamed(path: &Path) -> Option<File> {
+pub(crate) fn unnamed(path: &Path) -> Option<File> {
     use rustix::fs::{CWD, Mode, OFlags, openat};
     let directory = path.parent().filter(|path| !path.as_os_str().is_empty());
-    let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
+    let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
     let directory = directory.unwrap_or(Path::new("."));
     let file = openat(CWD, directory, flags, Mode::from_raw_mode(0o666));
     file.ok().map(File::from)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn unnamed(_: &Path) -> Option<File> {
+pub(crate) fn unnamed(_: &Path) -> Option<File> {
     None
 }
 

@@ -2,6 +2,7 @@
 
 use crate::run::{Run, Runs};
 use crate::spans::{Durations, Spans};
+use crate::spill::Spill;
 use cardiograph_workload::Operation;
 
 /// Description of a run: target, workload, clock and notes.
@@ -34,7 +35,8 @@ pub struct PhaseLabel {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backward;
 
-/// The timed operations of a run in chronological order: 8 bytes each, and 40 bytes per [`Run`].
+/// The timed operations of a run in chronological order: 8 bytes each, and 40 bytes per [`Run`]. With
+/// [`Trace::spill_to`], the 8 bytes are in a file.
 ///
 /// Operations on files that are written one after another or round-robin form a few runs. Each operation at
 /// a random offset forms a run of its own and takes 48 bytes.
@@ -53,6 +55,17 @@ impl Trace {
             about,
             ..Trace::default()
         }
+    }
+
+    /// Moves the times of the operations to a temporary file as they arrive, so that memory does not grow with them.
+    /// If the file cannot be written, further times stay in memory.
+    pub fn spill_to(&mut self, spill: Spill) {
+        self.spans.spill_to(spill);
+    }
+
+    /// Returns the first error when the temporary file was read: what was computed from the trace is then wrong.
+    pub fn spill_error(&self) -> Option<&std::io::Error> {
+        self.spans.spill_error()
     }
 
     /// Appends an operation.
