@@ -24,9 +24,14 @@ await page.evaluate(() => {
     if (!document.querySelector('#analyze .result').hidden) window.endedMs ??= performance.now();
   }).observe(document.querySelector('#analyze .result'), { attributes: true });
 });
+const system = await browser.newBrowserCDPSession();
+/** Processor time of all processes of the browser so far, in s. */
+const processorS = async () => (await system.send('SystemInfo.getProcessInfo')).processInfo
+  .reduce((sum, { cpuTime }) => sum + cpuTime, 0);
+const beforeS = await processorS();
 await page.setInputFiles('#analyze-file', file);
 await page.waitForFunction(() => window.endedMs || document.querySelector('#analyze .failure'));
 const ms = await page.evaluate(() => window.endedMs - window.begunMs);
-console.log(JSON.stringify({ ms }));
+console.log(JSON.stringify({ ms, processor_ms: 1000 * (await processorS() - beforeS) }));
 await browser.close();
 served.stop();
