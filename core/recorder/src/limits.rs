@@ -129,6 +129,9 @@ const _: () = assert!(URGENT_REMOVAL_US > 4 * 250 * PATIENCE_US);
 /// Maximum time that a file-system step waits for the end of a page, in us. Streams that need longer to fill a page do
 /// not let it wait.
 pub(crate) const PAGE_WAIT_US: u32 = 1_000_000;
+/// Maximum time in which a file gets its name, in us after its first mark is durable, if the rings absorb the steps. In the
+/// second half of this time, steps no longer wait for the end of a page, and the name precedes all jobs but urgent ones.
+pub(crate) const NAME_US_MAX: u64 = 10_000_000;
 /// Maximum time that an urgent file-system step waits for the rings, in us.
 pub(crate) const PATIENCE_US: u64 = 20_000;
 /// Interval between two attempts to prepare a file on a full card, in us.

@@ -220,7 +220,12 @@ fn wanted_job<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Option<(
             _ => first = first.or(job),
         }
     }
-    let is_asked = now.is_change_pending && state.phase == Phase::Recording;
+    let is_recording = state.phase == Phase::Recording;
+    let is_asked = now.is_change_pending && is_recording;
+    let mut tracks = state.indices().filter(|_| is_recording);
+    if let Some(at) = tracks.find(|at| now.tracks[usize::from(*at)].is_name_due) {
+        return Some((false, Job::Name(at)));
+    }
     first.or(is_asked.then_some((false, Job::Change)))
 }
 

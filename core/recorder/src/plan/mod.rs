@@ -338,6 +338,8 @@ pub struct TrackConditions {
     pub is_short: bool,
     /// The file has a durable mark, but not its name yet.
     pub needs_name: bool,
+    /// The file should have had its name for some time: naming it precedes all jobs but urgent ones.
+    pub is_name_due: bool,
     /// Another file may be prepared for this track.
     pub may_reserve: bool,
     /// Length of the next prepared file, in blocks.
@@ -355,6 +357,7 @@ impl TrackConditions {
         is_rotation_due: false,
         is_short: false,
         needs_name: false,
+        is_name_due: false,
         may_reserve: false,
         next_blocks: 0,
         is_checkpoint_new: false,

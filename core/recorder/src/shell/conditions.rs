@@ -4,7 +4,7 @@ use super::Shell;
 use crate::Clock;
 use crate::event::Event;
 use crate::limits::{
-    MARK_BLOCKS, OVERDUE_PART, OVERDUE_US_MIN, PAGE_WAIT_US, PATIENCE_US, STEP_PART,
+    MARK_BLOCKS, NAME_US_MAX, OVERDUE_PART, OVERDUE_US_MIN, PAGE_WAIT_US, PATIENCE_US, STEP_PART,
     URGENT_REMOVAL_US, URGENT_US,
 };
 use crate::plan::{Block, Card, Checkpoint, Conditions, Job, StreamConditions, TrackConditions};
@@ -165,7 +165,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     /// later. Another task's change does not wait for pages, because an upload takes many steps.
     pub(super) fn absorbs_step(&self) -> bool {
         let is_between = match self.state.card {
-            Card::Writing(_) if self.is_changing() => true,
+            Card::Writing(_) if self.is_changing() || self.is_any_name_due() => true,
             Card::Writing(at) => self.is_at_page(at) || !self.is_page_near(at),
             _ => true,
         };
@@ -225,6 +225,20 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             Some(job) => job == Job::Change,
             None => is_pending(),
         }
+    }
+
+    /// Returns true if the file of a track has needed its name for half of [`NAME_US_MAX`]. The time counts from the
+    /// beginning of the file, which precedes its first mark.
+    fn is_name_due(&self, at: u8) -> bool {
+        let file = self.tracks[usize::from(at)].file.as_ref();
+        file.is_some_and(|file| {
+            let age_us = self.now_us().saturating_sub(file.opened_us);
+            file.name == NameState::Wanted && age_us >= NAME_US_MAX / 2
+        })
+    }
+
+    fn is_any_name_due(&self) -> bool {
+        (0..self.state.track_count).any(|at| self.is_name_due(at))
     }
 
     /// Returns true if a track fills the rest of the page within [`PAGE_WAIT_US`].
@@ -314,6 +328,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             is_rotation_due: track.file.as_ref().is_some_and(is_old),
             is_short: self.us_left(at).is_some_and(|us| us < self.urgent_us()),
             needs_name: track.file.as_ref().is_some_and(is_name_wanted),
+            is_name_due: self.is_name_due(at),
             may_reserve: self.limits().may_reserve(
                 state.ahead,
                 state.closing,

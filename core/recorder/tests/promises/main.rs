@@ -13,6 +13,7 @@ mod failing_card;
 mod flush;
 mod full_card;
 mod gaps;
+mod naming;
 mod numbers;
 mod old_version;
 mod promise;

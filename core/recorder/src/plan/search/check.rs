@@ -96,7 +96,7 @@ pub(super) fn action<const N: usize>(
     match action {
         Action::Rest => rest(config, world, now),
         Action::Acquire => ensure(plan.card == Card::Absent, "acquired twice"),
-        Action::Start(job) => start(config, world, job),
+        Action::Start(job) => start(config, world, now, job),
         Action::Step => step(world),
         Action::Write(stream) => write(config, world, now, stream),
         Action::Mark(at) => mark(config, world, at),
@@ -221,9 +221,22 @@ fn rest<const N: usize>(
     Ok(())
 }
 
-fn start<const N: usize>(config: &Config<N>, world: &World<N>, job: Job) -> Result<(), Violation> {
+fn start<const N: usize>(
+    config: &Config<N>,
+    world: &World<N>,
+    now: &Conditions<N>,
+    job: Job,
+) -> Result<(), Violation> {
     let plan = &world.plan;
     ensure(plan.job.is_none(), "two jobs at once")?;
+    let is_name_due = now.tracks.iter().any(|track| track.is_name_due);
+    if is_name_due && plan.phase == Phase::Recording && !matches!(job, Job::Name(_)) {
+        let may_lack_file = |at: u8| plan.tracks[usize::from(at)].ahead == 0;
+        ensure(
+            (0..config.track_count).any(may_lack_file),
+            "a name that is due waits for a job that is not urgent",
+        )?;
+    }
     let track = |at: u8| &plan.tracks[usize::from(at)];
     match job {
         Job::Mount => ensure(plan.card == Card::Unmounted, "mounted twice"),

@@ -116,6 +116,8 @@ impl Choice {
     const READ: u32 = 1 << 6;
     const READING: u32 = 1 << 7;
     const CHANGE: u32 = 1 << 28;
+    /// One bit for each of two tracks.
+    const NAME_DUE: u32 = 1 << 29;
     const PAGE_END: u32 = 1 << 8;
     const SHORT: u32 = 1 << 12;
     const READY: u32 = 1 << 16;
@@ -140,6 +142,7 @@ impl Choice {
             track.is_page_end = self.has(Self::PAGE_END << at);
             track.is_short = self.has(Self::SHORT << at);
             track.is_checkpoint_ready = self.has(Self::READY << at);
+            track.is_name_due = self.has(Self::NAME_DUE << at);
         }
         for (at, stream) in now.streams.iter_mut().enumerate() {
             stream.has_turn = self.has(Self::TURN << at);
@@ -167,6 +170,7 @@ impl fmt::Display for Choice {
             (0xF * Choice::READY, "ready"),
             (0xF * Choice::TURN, "turn"),
             (0xF * Choice::HIGH, "high"),
+            (0x3 * Choice::NAME_DUE, "name-due"),
         ];
         for (bits, name) in names.iter().filter(|(bits, _)| self.has(*bits)) {
             let tracks = (self.0 & bits) / (bits & bits.wrapping_neg());
@@ -398,6 +402,10 @@ impl<'a, const N: usize> Steps<'a, N> {
         for at in 0..config.track_count {
             let track = &plan.tracks[usize::from(at)];
             free |= Choice::SHORT << at;
+            // It decides which job starts.
+            if plan.job.is_none() && world.needs_name(config, at) {
+                free |= Choice::NAME_DUE << at;
+            }
             if track.checkpoint != Checkpoint::None {
                 free |= Choice::PAGE_END << at;
             }

@@ -405,6 +405,7 @@ impl<const N: usize> World<N> {
             is_rotation_due: false,
             is_short: false,
             needs_name: at < config.track_count && self.needs_name(config, at),
+            is_name_due: false,
             may_reserve: config.limits().may_reserve(
                 track.ahead,
                 track.closing,
