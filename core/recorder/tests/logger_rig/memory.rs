@@ -10,6 +10,9 @@ const ACQUIRE_US: u64 = 5_000;
 /// Maximum number of blocks in a write of the file system.
 const SLICE_BLOCKS: u32 = 16;
 
+/// Length of a flash page, in blocks.
+const PAGE_BLOCKS: u32 = 64;
+
 /// Faults of a card. Times are true times, not readings of the recorder's clock.
 #[derive(Clone, Default)]
 pub struct Faults {
@@ -54,6 +57,8 @@ pub struct Memory<'a, 'w> {
     has_failed: bool,
     /// Block address of the next block of the open write.
     next: Option<u32>,
+    /// The open write belongs to a recording.
+    is_recording: bool,
     /// Blocks that are not durable.
     pending: Vec<(u32, Block)>,
 }
@@ -67,6 +72,7 @@ impl<'a, 'w> Memory<'a, 'w> {
             faults,
             has_failed: false,
             next: None,
+            is_recording: false,
             pending: Vec::new(),
         }
     }
@@ -181,6 +187,7 @@ impl BlockDevice for Memory<'_, '_> {
             return Err(Self::refused(Refused::Failed));
         }
         self.next = Some(start);
+        self.is_recording = hint > SLICE_BLOCKS;
         Ok(())
     }
 
@@ -194,7 +201,10 @@ impl BlockDevice for Memory<'_, '_> {
     }
 
     async fn end(&mut self) -> Result<(), WriteError<Refused>> {
-        assert!(self.next.is_some(), "no write is open");
+        let next = self.next.expect("a write is open");
+        if self.is_recording && !next.is_multiple_of(PAGE_BLOCKS) {
+            self.world.torn.set(self.world.torn.get() + 1);
+        }
         let us = self.write_us(self.costs.end_us);
         self.pass(us).await.map_err(Self::refused)?;
         self.settle();

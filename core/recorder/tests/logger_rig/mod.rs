@@ -137,6 +137,8 @@ pub struct Outcome<const N: usize> {
     pub pushed: Vec<u64>,
     /// Number of times that the recorder acquired the card.
     pub acquired: u32,
+    /// Number of writes of recordings that ended within a flash page.
+    pub torn: u32,
     /// Results of the reads, in order.
     pub reads: Vec<Result<Block, ReadError>>,
 }
@@ -161,6 +163,7 @@ struct World<'a> {
     feeds: RefCell<Vec<Feed<'a>>>,
     operations: Cell<u64>,
     acquired: Cell<u32>,
+    torn: Cell<u32>,
     clock: fn(u64) -> u64,
     is_early: bool,
     disk: RefCell<Disk>,
@@ -283,6 +286,7 @@ pub fn record<'a, const N: usize>(
         feeds: RefCell::new(feeds),
         operations: Cell::new(0),
         acquired: Cell::new(0),
+        torn: Cell::new(0),
         clock: case.clock,
         is_early: case.is_early,
         disk: RefCell::new(
@@ -302,6 +306,7 @@ pub fn record<'a, const N: usize>(
         disk: world.disk.borrow().clone(),
         pushed: world.pushed(),
         acquired: world.acquired.get(),
+        torn: world.torn.get(),
         reads: reads.take(),
     }
 }

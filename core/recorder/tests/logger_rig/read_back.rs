@@ -15,6 +15,8 @@ pub struct Files {
     pub names: Vec<String>,
     /// Lines that are neither samples nor written by the recorder itself.
     pub others: Vec<String>,
+    /// Last line of each file.
+    pub ends: Vec<String>,
     /// Total length of the files.
     pub bytes: u64,
 }
@@ -37,6 +39,10 @@ impl Files {
             files.bytes += u64::from(entry.size);
             let (_, name) = name.split_once('/').unwrap_or(("", name));
             files.names.push(name.to_string());
+            let last = bytes.split_inclusive(|byte| *byte == b'\n').last();
+            files
+                .ends
+                .push(String::from_utf8_lossy(last.unwrap_or_default()).into_owned());
             for line in bytes.split_inclusive(|byte| *byte == b'\n') {
                 files.take(line, line_bytes);
             }
@@ -71,6 +77,15 @@ impl Files {
             is_known[gap.start as usize..gap.end as usize].fill(true);
         }
         is_known.iter().position(|is| !is).map(|at| at as u64)
+    }
+
+    /// Checks that the recorder has removed the mark at the end of each file.
+    pub fn assert_closed(&self) {
+        let is_mark = |line: &&String| {
+            let note = line.trim_start_matches(',').strip_prefix('#');
+            note.is_some_and(|note| note.trim_start().starts_with('@'))
+        };
+        assert_eq!(self.ends.iter().find(is_mark), None);
     }
 
     /// Checks that the files contain only samples below `end`, each once and in order.

@@ -93,6 +93,7 @@ pub fn assert_kept<const N: usize>(outcome: &Outcome<N>, stream: usize) {
     let files = files(&outcome.disk, stream);
     let pushed = outcome.pushed[stream];
     files.assert_sound(pushed);
+    files.assert_closed();
     assert_in_one_place(&files, &files.gaps, pushed);
     let summary = outcome.summaries.as_ref().unwrap()[stream];
     assert_eq!(summary.written, files.samples.len() as u64);

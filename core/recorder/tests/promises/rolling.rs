@@ -91,3 +91,26 @@ fn lines_of_any_length_end_with_their_file() {
         assert!(files.names.len() >= 4, "{:?}", files.names);
     }
 }
+
+#[test]
+fn steps_of_the_file_system_do_not_end_writes_within_a_page() {
+    let (control, next_us) = (Control::new(), Cell::new(2_000_000));
+    let case = case(&control, 1 << 20, 40_000);
+    // A page fills in 0.14 s.
+    let outcome = record(case, [lines(65_536, LINE_BYTES, 250, 60_000)], |moment| {
+        if moment.now_us > next_us.get() {
+            next_us.set(next_us.get() + 1_000_000);
+            control.rotate();
+        }
+    });
+    assert_all_written(&outcome, 0);
+    // A file that is left is complete where the requested checkpoint ends.
+    let files = numbers(&outcome, 0).len() as u32;
+    println!("{} of {files}", outcome.torn);
+    assert!(files >= 10, "{files} files");
+    assert!(
+        outcome.torn <= files,
+        "{} writes, {files} files",
+        outcome.torn
+    );
+}
