@@ -67,7 +67,7 @@ mod test;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask test | english | readme | firmware | crates | arduino | c | python | page | playground [--test] | pictures | rp2040 | qemu | network | boards [--long] | size | power-cut | bench [overhead|analyze|card|page|pan|playground|recorder|serve] | mutants [SHARDS] | fuzz SECONDS";
+const USAGE: &str = "usage: cargo xtask test | english | readme | firmware | crates | arduino | c | python | page | playground [--test] | pictures | rp2040 | qemu | network | boards [--long] | size | power-cut | bench [overhead|analyze|card|page|pan|playground|recorder|serve] | mutants [--limit SECONDS] | fuzz SECONDS";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();

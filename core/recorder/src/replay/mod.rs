@@ -91,7 +91,8 @@ fn random_paths_keep_the_promises() {
         watch.is_on = false;
         watch.counts.print();
         assert!(failures.is_empty(), "{} kinds of failures", failures.len());
-        if only == u64::MAX {
+        // Fewer paths need not contain every action.
+        if only == u64::MAX && paths >= PATHS {
             assert_eq!(
                 watch.counts.missing(),
                 None,

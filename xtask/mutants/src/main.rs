@@ -1,0 +1,271 @@
+//! `cargo xtask mutants`: plants small bugs in the device crates, one at a time, and lists the bugs that no test
+//! detects.
+//!
+//! cargo-mutants proposes the mutants. It would build the tests for each of them; here, all are planted in one build, each
+//! behind a switch (plant.rs). Each test runs once without a mutant, which shows the mutants that it reaches; then every
+//! mutant is switched on for the tests that reach it, until one fails. Outcomes remain in the target folder until the
+//! code changes, so a run can be interrupted and continued, and survivors can be tested again with new tests.
+
+mod list;
+mod outcomes;
+mod plant;
+mod suite;
+mod tree;
+
+use list::Mutant;
+use outcomes::{Outcome, Outcomes};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use suite::{Suite, Verdict};
+use tree::Tree;
+
+/// Folders and names of the mutated crates; the second depends on the first.
+const CRATES: [&str; 2] = ["core/card", "core/recorder"];
+const PACKAGES: [&str; 2] = ["cardiograph-card", "cardiograph-recorder"];
+const USAGE: &str = "usage: cargo xtask mutants [--file PATH] [--limit SECONDS] [--also PACKAGE]... [--again] [--report]";
+
+/// Parsed command-line arguments.
+struct Request {
+    /// Only mutants whose file contains this.
+    file: String,
+    /// Tests that take longer are left out, in s.
+    limit_s: f64,
+    /// Further packages whose tests run.
+    also: Vec<String>,
+    /// True to test survivors again, with new tests.
+    is_again: bool,
+    /// True to report known outcomes without running anything.
+    is_report: bool,
+}
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match parsed(&args)
+        .ok_or_else(|| USAGE.to_string())
+        .and_then(with)
+    {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn parsed(args: &[String]) -> Option<Request> {
+    let mut request = Request {
+        file: String::new(),
+        limit_s: f64::INFINITY,
+        also: Vec::new(),
+        is_again: false,
+        is_report: false,
+    };
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        match arg.as_str() {
+            "--file" => request.file.clone_from(args.next()?),
+            "--limit" => request.limit_s = args.next()?.parse().ok()?,
+            "--also" => request.also.push(args.next()?.clone()),
+            "--again" => request.is_again = true,
+            "--report" => request.is_report = true,
+            _ => return None,
+        }
+    }
+    Some(request)
+}
+
+fn with(request: Request) -> Result<(), String> {
+    let folder = target().join("mutants");
+    std::fs::create_dir_all(&folder).map_err(at(&folder))?;
+    let mutants = mutants()?;
+    let path = folder.join(format!("{}.tsv", fingerprint()?));
+    let mut outcomes = Outcomes::open(path)?;
+    if !request.is_report {
+        run(&request, &mutants, &mut outcomes, &folder)?;
+    }
+    outcomes.report(&mutants)
+}
+
+/// Tests the mutants that have no outcome yet.
+fn run(
+    request: &Request,
+    mutants: &[Mutant],
+    outcomes: &mut Outcomes,
+    folder: &Path,
+) -> Result<(), String> {
+    let tree = Tree::new(folder.join("tree"))?;
+    let planted = tree.plant(mutants)?;
+    eprintln!("{} of {} mutants planted", planted.len(), mutants.len());
+    let packages = PACKAGES
+        .into_iter()
+        .chain(request.also.iter().map(String::as_str));
+    let programs = tree.programs(&packages.collect::<Vec<_>>())?;
+    let suite = Suite::measured(&tree, &programs, request.limit_s)?;
+    let total_s: f64 = suite.tests.iter().map(|test| test.time_s).sum();
+    eprintln!("{} tests, {total_s:.0} s", suite.tests.len());
+    let mut wanted: Vec<&Mutant> = mutants
+        .iter()
+        .filter(|mutant| mutant.file.contains(&request.file))
+        .collect();
+    // An interrupted run leaves a random sample.
+    wanted.sort_by_key(|mutant| hash(mutant.name.bytes()));
+    let mut kills: BTreeMap<(&str, usize), u32> = BTreeMap::new();
+    for (number, mutant) in wanted.iter().enumerate() {
+        if is_known(outcomes.get(mutant), request) {
+            continue;
+        }
+        let (outcome, test) = tested(mutant, &suite, &planted, request.limit_s, &mut kills)?;
+        eprintln!(
+            "{number} of {}: {outcome:?} {} {test}",
+            wanted.len(),
+            mutant.name
+        );
+        outcomes.add(mutant, outcome, &test)?;
+    }
+    Ok(())
+}
+
+fn is_known(outcome: Option<&Outcome>, request: &Request) -> bool {
+    match outcome {
+        Some(Outcome::Missed(_) | Outcome::Unreached) if request.is_again => false,
+        Some(Outcome::Missed(tested_s)) => *tested_s >= request.limit_s,
+        Some(_) => true,
+        None => false,
+    }
+}
+
+/// Runs the tests that reach a mutant until one fails; returns the outcome and this test. Tests that are quick and have
+/// detected other mutants of the file come first.
+fn tested<'a>(
+    mutant: &'a Mutant,
+    suite: &Suite,
+    planted: &BTreeSet<u32>,
+    limit_s: f64,
+    kills: &mut BTreeMap<(&'a str, usize), u32>,
+) -> Result<(Outcome, String), String> {
+    if !planted.contains(&mutant.id) {
+        return Ok((Outcome::Unplanted, String::new()));
+    }
+    let Some(reaching) = suite.reaching.get(&mutant.id) else {
+        return Ok((Outcome::Unreached, String::new()));
+    };
+    let mut tests: Vec<usize> = reaching.clone();
+    let cost = |test: &usize| {
+        let kills = kills
+            .get(&(mutant.file.as_str(), *test))
+            .copied()
+            .unwrap_or(0);
+        suite.tests[*test].time_s / f64::from(1 + kills)
+    };
+    tests.sort_by(|a, b| cost(a).total_cmp(&cost(b)));
+    for test in tests {
+        let outcome = match suite.tests[test].run_with(mutant.id)? {
+            Verdict::Passed => continue,
+            Verdict::Failed => Outcome::Caught,
+            Verdict::TimedOut => Outcome::TimedOut,
+        };
+        *kills.entry((mutant.file.as_str(), test)).or_default() += 1;
+        return Ok((outcome, suite.tests[test].title.clone()));
+    }
+    Ok((Outcome::Missed(limit_s), String::new()))
+}
+
+/// Returns the mutants that cargo-mutants proposes.
+fn mutants() -> Result<Vec<Mutant>, String> {
+    let tools = target().join("tools");
+    let tool = tools.join("bin/cargo-mutants");
+    if !tool.exists() {
+        let mut install = cargo();
+        install
+            .args(["install", "--locked", "cargo-mutants", "--root"])
+            .arg(&tools);
+        output_of(&mut install)?;
+    }
+    let mut command = Command::new(tool);
+    command
+        .args(["mutants", "--list", "--json"])
+        .current_dir(root());
+    for package in PACKAGES {
+        command.args(["--package", package]);
+    }
+    list::parse(&output_of(&mut command)?)
+}
+
+/// Returns a hash of the mutated code, without comments and tests.
+fn fingerprint() -> Result<String, String> {
+    let mut files = vec![root().join(".cargo/mutants.toml")];
+    for folder in CRATES {
+        files_of(&root().join(folder).join("src"), &mut files)?;
+    }
+    let is_test = |path: &PathBuf| {
+        let path = path.to_string_lossy();
+        ["test", "/replay/", "/search"]
+            .iter()
+            .any(|word| path.contains(word))
+    };
+    files.retain(|path| !is_test(path));
+    files.sort();
+    let mut code = Vec::new();
+    for path in files {
+        let bytes = std::fs::read(&path).map_err(at(&path))?;
+        let lines = bytes.split_inclusive(|byte| *byte == b'\n');
+        let lines = lines.filter(|line| !line.trim_ascii_start().starts_with(b"//"));
+        code.extend(lines.flatten());
+    }
+    Ok(format!("{:016x}", hash(code.into_iter())))
+}
+
+fn hash(bytes: impl Iterator<Item = u8>) -> u64 {
+    const FNV_OFFSET: u64 = 0xCBF2_9CE4_8422_2325;
+    const FNV_PRIME: u64 = 0x0000_0100_0000_01B3;
+    bytes.fold(FNV_OFFSET, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(FNV_PRIME)
+    })
+}
+
+fn files_of(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
+    for entry in std::fs::read_dir(folder).map_err(at(folder))? {
+        let path = entry.map_err(at(folder))?.path();
+        match path.is_dir() {
+            true => files_of(&path, files)?,
+            false => files.push(path),
+        }
+    }
+    Ok(())
+}
+
+fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().nth(2).unwrap_or(here).to_path_buf()
+}
+
+fn target() -> PathBuf {
+    match std::env::var_os("CARGO_TARGET_DIR") {
+        Some(path) => PathBuf::from(path),
+        None => root().join("target"),
+    }
+}
+
+fn cargo() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root());
+    command
+}
+
+/// Runs a command; returns its standard output, or an error with its output for errors.
+fn output_of(command: &mut Command) -> Result<String, String> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command
+        .output()
+        .map_err(|error| format!("{program}: {error}"))?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    match output.status.success() {
+        true => Ok(text(&output.stdout)),
+        false => Err(format!("{program} failed:\n{}", text(&output.stderr))),
+    }
+}
+
+fn at(path: &Path) -> impl Fn(std::io::Error) -> String {
+    move |error| format!("{}: {error}", path.display())
+}
