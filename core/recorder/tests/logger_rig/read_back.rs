@@ -39,7 +39,7 @@ impl Files {
             files.bytes += u64::from(entry.size);
             let (_, name) = name.split_once('/').unwrap_or(("", name));
             files.names.push(name.to_string());
-            let last = bytes.split_inclusive(|byte| *byte == b'\n').last();
+            let last = bytes.split_inclusive(|byte| *byte == b'\n').next_back();
             files
                 .ends
                 .push(String::from_utf8_lossy(last.unwrap_or_default()).into_owned());
