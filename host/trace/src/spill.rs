@@ -92,16 +92,14 @@ fn create(path: &Path) -> io::Result<File> {
         return Err(io::ErrorKind::Unsupported.into());
     }
     let name = publish::temporary_name(path)?;
-    if let Some(file) = publish::unnamed(&name) {
-        return Ok(file);
-    }
+    publish::unnamed(&name).map_or_else(|| named_and_removed(&name), Ok)
+}
+
+fn named_and_removed(name: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    let file = options
-        .read(true)
-        .write(true)
-        .create_new(true)
-        .open(&name)?;
-    fs::remove_file(&name)?;
+    options.read(true).write(true).create_new(true);
+    let file = options.open(name)?;
+    fs::remove_file(name)?;
     Ok(file)
 }
 
@@ -146,6 +144,23 @@ mod tests {
         }
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
         assert!(spill.error().is_none());
+    }
+
+    /// File systems such as FAT have no unnamed files.
+    #[test]
+    fn a_file_whose_name_was_removed_serves_as_well() {
+        let directory = tempfile::tempdir().unwrap();
+        let name = directory.path().join(".t.part");
+        let mut spill = Spill::of(named_and_removed(&name).unwrap());
+        spill.append(&[7, 8]).unwrap();
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+        let mut values = Vec::new();
+        spill.read(0, 2, &mut values);
+        assert_eq!(values, [7, 8]);
+        // A file of somebody else is never opened.
+        fs::write(&name, "own").unwrap();
+        assert!(named_and_removed(&name).is_err());
+        assert_eq!(fs::read_to_string(&name).unwrap(), "own");
     }
 
     #[test]
