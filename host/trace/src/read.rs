@@ -420,15 +420,25 @@ fn starts_as_parquet(file: &File) -> Result<bool, Fault> {
 
 /// Reads all remaining data of a Parquet pipe or a ULog file into memory.
 fn in_memory(rest: impl Read) -> Result<Bytes, Fault> {
-    const MEMORY_BYTES_MAX: u64 = 1 << 30;
+    const MEMORY_BYTES_MAX: usize = 1 << 30;
+    const PIECE_BYTES: usize = 1 << 16;
+    let mut rest = rest.take(MEMORY_BYTES_MAX as u64 + 1);
     let mut bytes = Vec::new();
-    rest.take(MEMORY_BYTES_MAX + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| Problem::Read(error).in_file())?;
-    if bytes.len() as u64 > MEMORY_BYTES_MAX {
-        return Err(Problem::LargeInMemory.in_file());
+    loop {
+        // Doubled, but never beyond the limit: a browser may lack the memory for the next double.
+        let left = MEMORY_BYTES_MAX + 1 - bytes.len();
+        let piece = bytes.len().max(PIECE_BYTES).min(left);
+        let reserved = bytes.try_reserve_exact(piece);
+        reserved.map_err(|_| Problem::Read(ErrorKind::OutOfMemory.into()).in_file())?;
+        let read = rest.by_ref().take(piece as u64).read_to_end(&mut bytes);
+        let read = read.map_err(|error| Problem::Read(error).in_file())?;
+        if bytes.len() > MEMORY_BYTES_MAX {
+            return Err(Problem::LargeInMemory.in_file());
+        }
+        if read < piece {
+            return Ok(bytes.into());
+        }
     }
-    Ok(bytes.into())
 }
 
 fn about(name: &str, format: &str) -> About {
