@@ -19,7 +19,7 @@ pub enum Outcome {
     TimedOut,
     /// All tests that take at most this time passed, in s.
     Missed(f64),
-    /// No test reaches the mutant.
+    /// No test that ran reaches the mutant.
     Unreached,
     /// The mutant is in a constant, or does not compile as a branch.
     Unplanted,
@@ -103,7 +103,7 @@ impl Outcomes {
             }
         }
         let mut text = format!(
-            "{} mutants: {} caught, {} timed out, {} survive ({} of them reached by no test, {accepted_count} accepted), \
+            "{} mutants: {} caught, {} timed out, {} survive ({} of them reached by no test that ran, {accepted_count} accepted), \
              {} cannot be planted, {} not tested.\n",
             mutants.len(),
             count(|it| *it == Outcome::Caught),
