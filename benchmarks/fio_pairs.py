@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""Compares `cardiograph bench` with fio: interleaved pairs in the same directory of a loop device.
+
+    sudo python3 benchmarks/fio_pairs.py target/release/cardiograph [PAIRS]
+
+Needs fio, mkfs.ext4, and a file system with O_DIRECT below TMPDIR (/var/tmp). Both write 4 KiB with O_DIRECT at random offsets of a file of 64 MiB that was written before.
+fio uses the engine psync and writes a latency log. Figures are computed from every latency of both, in the same way.
+Prints Markdown. The processor time is that of the whole command, with preparation; Cardiograph's includes reading the
+file back, the analysis and the trace.
+"""
+
+import csv
+import glob
+import os
+import re
+import resource
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+
+WRITES = 20_000
+FILE_BYTES = 64 << 20
+IMAGE_BYTES = 512 << 20
+RANKS = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
+
+WORKLOAD = f"""
+name = "fio pairs"
+[[phase]]
+calls_per_file = {WRITES}
+bytes_per_call = 4096
+jump_within_bytes = {FILE_BYTES}
+fill = "letter"
+"""
+
+
+def timed(command, **options):
+    """Runs a command; returns its processor time in seconds."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, **options)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def run_cardiograph(binary, medium, scratch):
+    table = os.path.join(scratch, "own.csv")
+    parquet = os.path.join(scratch, "own.parquet")
+    workload = os.path.join(scratch, "pairs.toml")
+    with open(workload, "w") as file:
+        file.write(WORKLOAD)
+    command = [binary, "bench", medium, "--workload", workload, "--io", "direct", "--for", "10min"]
+    cpu_s = timed(command + ["--trace", parquet], stderr=subprocess.DEVNULL)
+    subprocess.run([binary, "analyze", parquet, "--csv", table], check=True, stdout=subprocess.DEVNULL)
+    with open(table) as file:
+        rows = csv.DictReader(line for line in file if not line.startswith("#"))
+        latencies_ns = [int(row["end_ns"]) - int(row["start_ns"]) for row in rows]
+    os.remove(table)
+    os.remove(parquet)
+    return latencies_ns, cpu_s
+
+
+def run_fio(medium, scratch):
+    log = os.path.join(scratch, "fio")
+    command = ["fio", "--name=pairs", f"--filename={medium}/fio.bin", "--rw=randwrite", "--norandommap", "--bs=4k"]
+    command += ["--ioengine=psync", "--direct=1", "--overwrite=1", f"--size={FILE_BYTES}"]
+    command += [f"--io_size={WRITES * 4096}", f"--write_lat_log={log}", "--randrepeat=1"]
+    cpu_s = timed(command, cwd=scratch)
+    os.remove(f"{medium}/fio.bin")
+    (name,) = glob.glob(f"{log}_clat.*.log")
+    with open(name) as file:
+        latencies_ns = [int(line.split(",")[1]) for line in file]
+    for name in glob.glob(f"{log}_*"):
+        os.remove(name)
+    return latencies_ns, cpu_s
+
+
+def figures(latencies_ns, cpu_s):
+    ordered = sorted(latencies_ns)
+    assert len(ordered) == WRITES, len(ordered)
+    at = {name: ordered[max(0, -(-len(ordered) * round(rank * 1000) // 1000) - 1)] / 1e3 for name, rank in RANKS.items()}
+    return {"mean": statistics.fmean(ordered) / 1e3, **at, "processor time per write": cpu_s / WRITES * 1e6}
+
+
+def measure(binary, pairs, scratch):
+    medium = os.path.join(scratch, "medium")
+    image = os.path.join(scratch, "image")
+    os.mkdir(medium)
+    with open(image, "wb") as file:
+        os.posix_fallocate(file.fileno(), 0, IMAGE_BYTES)
+    subprocess.run(["mkfs.ext4", "-q", "-F", image], check=True)
+    # Without O_DIRECT below, the image's page cache would be written back during the run of whoever comes next.
+    attach = ["losetup", "--find", "--show", "--direct-io=on", image]
+    device = subprocess.run(attach, check=True, capture_output=True, text=True).stdout.strip()
+    try:
+        subprocess.run(["mount", device, medium], check=True)
+    except subprocess.CalledProcessError:
+        subprocess.run(["losetup", "--detach", device], check=True)
+        raise
+    try:
+        runs = {"cardiograph": [], "fio": []}
+        for pair in range(pairs):
+            order = ["cardiograph", "fio"] if pair % 2 == 0 else ["fio", "cardiograph"]
+            for tool in order:
+                run = run_fio(medium, scratch) if tool == "fio" else run_cardiograph(binary, medium, scratch)
+                runs[tool].append(figures(*run))
+                print(tool, runs[tool][-1], file=sys.stderr, flush=True)
+        return runs
+    finally:
+        subprocess.run(["umount", medium], check=True)
+        subprocess.run(["losetup", "--detach", device], check=True)
+
+
+def spread(values):
+    """Returns the median difference between consecutive runs."""
+    return statistics.median(abs(a - b) for a, b in zip(values, values[1:]))
+
+
+def main():
+    # The disk is unmounted and detached on SIGTERM as well.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    binary = os.path.abspath(sys.argv[1])
+    pairs = int(sys.argv[2]) if len(sys.argv) > 2 else 20
+    with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR", "/var/tmp")) as scratch:
+        runs = measure(binary, pairs, scratch)
+    version = subprocess.run(["fio", "--version"], check=True, capture_output=True, text=True).stdout.strip()
+    load = re.split(r"\s", open("/proc/loadavg").read())[:3]
+    print(f"{pairs} pairs of {WRITES} writes, {version}, load {' '.join(load)} at the end; times in us\n")
+    print("| figure | Cardiograph, median | fio, median | median difference within a pair | fio from run to run |")
+    print("|---|---|---|---|---|")
+    for name in runs["fio"][0]:
+        own, other = ([run[name] for run in runs[tool]] for tool in ("cardiograph", "fio"))
+        difference = statistics.median(a - b for a, b in zip(own, other))
+        row = [statistics.median(own), statistics.median(other), difference, spread(other)]
+        print(f"| {name} | " + " | ".join(f"{value:.2f}" for value in row) + " |")
+
+
+if __name__ == "__main__":
+    main()
