@@ -268,6 +268,10 @@ impl<'d, 'a> Storage for CardStorage<'d, 'a> {
         Ok(())
     }
 
+    fn has_card(&self) -> bool {
+        true
+    }
+
     async fn commit(&self, upload: CardUpload<'d, 'a>, path: &str) -> Result<bool, Error> {
         let mut upload = upload;
         let bytes = upload.blocks as u64 * BLOCK_BYTES as u64 + upload.filled as u64;

@@ -12,6 +12,7 @@
 //!           ├── read, list, archive, slice, index ──> files, folders, tar, CSV
 //!           ├── upload, change                   ──> PUT, forms, DELETE
 //!           ├── propfind, copy, lock             ──> WebDAV                    (dav/)
+//!           ├── bench                            ──> trace of writes            (bench.rs)
 //!           └── live, replay, state, control     ──> events, samples, status, recorder
 //!                 │                    │
 //!              Storage             Instrument                                   (storage.rs, instrument.rs)
@@ -78,6 +79,7 @@
 #[cfg(test)]
 extern crate std;
 
+mod bench;
 mod body;
 mod card;
 mod card_recorder;
@@ -106,6 +108,7 @@ mod text;
 mod timer;
 mod wire;
 
+pub use bench::{BENCH_LINE_BYTES_MAX, Bench, Next, WriteTest};
 pub use card::{CardStorage, CardStorageFile, CardUpload};
 pub use card_recorder::{Actions, CardRecorder, LiveStream};
 pub use dav::Depth;

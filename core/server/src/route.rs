@@ -85,6 +85,8 @@ pub enum Operation<'h> {
     Record(Query<'h>),
     /// Sets the clock.
     Clock(Query<'h>),
+    /// Tests the writes of the storage.
+    Bench(Query<'h>),
     /// Sends a file of the page.
     #[cfg(feature = "page")]
     Page(&'static crate::page::Asset),
@@ -196,6 +198,7 @@ impl Operation<'_> {
             Op::Status | Op::Gaps { .. } | Op::Metrics | Op::Live(_) => false,
             Op::RemoveWithKey | Op::Create | Op::Remove | Op::Put | Op::Upload { .. } => true,
             Op::MakeDirectory | Op::Move { .. } | Op::Record(_) | Op::Clock(_) => true,
+            Op::Bench(_) => true,
             Op::Copy { .. } | Op::Proppatch | Op::Lock | Op::Unlock => true,
         }
     }
@@ -213,6 +216,7 @@ const RESERVED: &[&str] = &[
     "live",
     "record",
     "clock",
+    "bench",
     #[cfg(feature = "page")]
     "page",
 ];
@@ -275,7 +279,7 @@ fn read<'h>(head: &Head<'h>, path: &'h str, query: Query<'h>) -> Result<Route<'h
             next: next_sample(head, query)?,
             has_writes: query.has("writes"),
         }),
-        "/record" | "/clock" => return Err(NO_METHOD),
+        "/record" | "/clock" | "/bench" => return Err(NO_METHOD),
         #[cfg(feature = "page")]
         _ if is_in(path, "/page") => match crate::page::find(path) {
             Some(asset) => Operation::Page(asset),
@@ -405,6 +409,7 @@ fn post<'h>(head: &Head<'h>, path: &'h str, query: Query<'h>) -> Result<Route<'h
     match path {
         "/record" => Ok(plain(Operation::Record(query))),
         "/clock" => Ok(plain(Operation::Clock(query))),
+        "/bench" => Ok(plain(Operation::Bench(query))),
         "/edit" => {
             let boundary = boundary(head)?;
             Ok(at(Operation::Upload { boundary }, upload_folder(head)?))

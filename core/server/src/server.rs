@@ -41,6 +41,8 @@ pub struct Server<'a, S, I, T> {
     pub(crate) timer: &'a T,
     pub(crate) config: Config<'a>,
     pub(crate) event_streams: Cell<u8>,
+    /// A test of the storage's writes is in progress.
+    pub(crate) is_testing: Cell<bool>,
     pub(crate) changes: Cell<Changes>,
     pub(crate) locks: RefCell<Locks>,
     pub(crate) counters: Counters,
@@ -92,6 +94,7 @@ impl<'a, S: Storage, I: Instrument, T: Timer> Server<'a, S, I, T> {
             timer,
             config,
             event_streams: Cell::new(0),
+            is_testing: Cell::new(false),
             changes: Cell::default(),
             locks: RefCell::default(),
             counters: Counters::default(),
@@ -223,6 +226,7 @@ impl<'a, S: Storage, I: Instrument, T: Timer> Server<'a, S, I, T> {
             Operation::Day(day) => self.archive(wire, head, Source::Day(day), &mut path).await,
             Operation::Record(query) => self.record(wire, body, query).await,
             Operation::Clock(query) => self.clock(wire, body, query).await,
+            Operation::Bench(query) => self.bench(wire, body, query).await,
             Operation::Options => {
                 wire.start(Status::NoContent).await?;
                 wire.text(format_args!("Allow: {METHODS}\r\n")).await?;

@@ -127,6 +127,11 @@ pub trait Storage {
     /// [`Error::Full`], [`Error::OtherCard`], or a failure of the card.
     async fn append(&self, upload: &mut Self::Upload, bytes: &[u8]) -> Result<(), Error>;
 
+    /// Returns true if [`append`](Self::append) waits for a card, so that its duration says something about the card.
+    fn has_card(&self) -> bool {
+        false
+    }
+
     /// Makes an upload durable and gives it its name in one step, replacing an old file of that name. Returns
     /// true if there was no old file. `path` is the one with which the upload was begun.
     ///

@@ -13,6 +13,12 @@ pub trait Timer {
     /// Returns the time since a fixed moment, in ms. It never decreases.
     fn now_ms(&self) -> u64;
 
+    /// Returns the time since a fixed moment, in us, if the clock is fine enough to time single writes. `POST /bench` needs
+    /// it.
+    fn now_us(&self) -> Option<u64> {
+        None
+    }
+
     /// Waits.
     async fn sleep_ms(&self, ms: u32);
 }

@@ -119,9 +119,10 @@ fn name_of(operation: &Operation) -> &'static str {
         Operation::Record(_) => "Record",
         Operation::Clock(_) => "Clock",
         Operation::Options => "Options",
+        Operation::Bench(_) => "Bench",
     }
 }
-const OPERATIONS: usize = 27 + cfg!(feature = "page") as usize;
+const OPERATIONS: usize = 28 + cfg!(feature = "page") as usize;
 
 #[test]
 fn every_operation_is_documented() {

@@ -260,6 +260,10 @@ impl Timer for Clock {
         Instant::now().as_millis()
     }
 
+    fn now_us(&self) -> Option<u64> {
+        Some(Instant::now().as_micros())
+    }
+
     async fn sleep_ms(&self, ms: u32) {
         embassy_time::Timer::after(Duration::from_millis(u64::from(ms))).await;
     }

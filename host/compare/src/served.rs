@@ -103,6 +103,10 @@ impl Timer for WorldTimer {
         self.0.now_ns() / 1_000_000
     }
 
+    fn now_us(&self) -> Option<u64> {
+        Some(self.0.now_ns() / 1_000)
+    }
+
     async fn sleep_ms(&self, ms: u32) {
         self.0.sleep_ns(u64::from(ms) * 1_000_000).await;
     }

@@ -251,6 +251,10 @@ impl Timer for Clock {
         self.0.elapsed().as_millis() as u64
     }
 
+    fn now_us(&self) -> Option<u64> {
+        Some(self.0.elapsed().as_micros() as u64)
+    }
+
     async fn sleep_ms(&self, ms: u32) {
         tokio::time::sleep(Duration::from_millis(ms.into())).await;
     }

@@ -1,6 +1,7 @@
 //! The operations: each writes its response.
 
 pub(crate) mod archive;
+mod bench;
 mod change;
 pub(crate) mod condition;
 mod control;

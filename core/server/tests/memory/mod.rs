@@ -6,8 +6,10 @@ pub mod recorder;
 pub mod socket;
 
 use cardiograph_server::*;
+use socket::Clock;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
 use std::task::Poll;
 
 /// A file or directory.
@@ -51,6 +53,10 @@ pub struct Memory {
     pub lists_without_epochs: Cell<bool>,
     /// Lists of directories also make growing files grow.
     pub grows_when_listed: Cell<bool>,
+    /// Appends wait for this time, as those to a card.
+    pub append_time: RefCell<Option<(Rc<Clock>, u32)>>,
+    /// Number of further appends after which the card fails.
+    pub appends_max: Cell<u32>,
 }
 
 impl Default for Memory {
@@ -69,6 +75,8 @@ impl Default for Memory {
             commit_polls: Cell::new(0),
             lists_without_epochs: Cell::new(false),
             grows_when_listed: Cell::new(false),
+            append_time: RefCell::default(),
+            appends_max: Cell::new(u32::MAX),
         }
     }
 }
@@ -334,6 +342,14 @@ impl Storage for Memory {
 
     async fn append(&self, upload: &mut Upload, bytes: &[u8]) -> Result<(), Error> {
         self.check()?;
+        let time = self.append_time.borrow().clone();
+        if let Some((clock, ms)) = time {
+            clock.sleep_ms(ms).await;
+        }
+        match self.appends_max.get() {
+            0 => return Err(Error::CardFailed),
+            left => self.appends_max.set(left - 1),
+        }
         upload.bytes.extend(bytes);
         match upload.bytes.len() as u64 > self.room_bytes.get() {
             true => Err(Error::Full),
@@ -350,6 +366,10 @@ impl Storage for Memory {
         let is_new = self.node(&upload.path).is_none();
         self.file(&upload.path, &upload.bytes);
         Ok(is_new)
+    }
+
+    fn has_card(&self) -> bool {
+        self.append_time.borrow().is_some()
     }
 
     async fn discard(&self, _: Upload) {

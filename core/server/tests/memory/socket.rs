@@ -23,6 +23,10 @@ impl Timer for Clock {
         self.now_ms.get()
     }
 
+    fn now_us(&self) -> Option<u64> {
+        Some(self.now_ms.get() * 1000)
+    }
+
     async fn sleep_ms(&self, ms: u32) {
         let deadline_ms = self.now_ms.get() + u64::from(ms);
         poll_fn(|_| {
