@@ -4,7 +4,7 @@ use crate::packages::DEVICE_TARGET;
 use crate::run::{capture, cargo, check};
 use crate::{
     arduino, boards, c, crates, english, firmware, fuzz, packages, page, playground, power_cut,
-    qemu, readme, rp2040, size,
+    python, qemu, readme, rp2040, size,
 };
 
 /// Crates that run on devices.
@@ -66,6 +66,7 @@ pub fn everything() -> Result<(), String> {
         count.passed += boards::one()?;
         count.passed += page::all()?;
         count.passed += playground::test()?;
+        count.passed += python::tests()?;
         count.passed += size::all()?;
         count.passed += readme::commands()?;
         count.passed += fuzz::all(fuzz::Effort::Runs(FUZZ_RUNS))?;
