@@ -1,5 +1,6 @@
 //! Runs the firmware of `firmware/sifive_u` in QEMU, with a card and a network, and judges what it recorded and served.
 
+mod bench;
 mod board;
 mod faults;
 mod kills;
@@ -26,7 +27,7 @@ const KILLS_LONG: usize = 50;
 pub fn all() -> Result<usize, String> {
     let folder = prepare()?;
     check(cargo_firmware("clippy").args(["--", "-Dwarnings"]))?;
-    let passed = faults::all(&folder)?;
+    let passed = faults::all(&folder)? + bench::all(&folder)?;
     kills::kill(&folder, KILLS)?;
     for case in &stalls::CASES {
         stalls::record(&folder, case, case.seconds)?;

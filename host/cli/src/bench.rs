@@ -30,10 +30,11 @@ Examples:
   cardiograph bench /dev/sdX                                 a whole disk, read only
   cardiograph bench . --workload my-logger.toml --repeat 3 --json -
   cardiograph bench board:/dev/ttyACM0                       an Arduino board with a sketch of docs/boards/arduino.md
+  cardiograph bench board:http://192.168.4.1                 the card of a board whose server is Cardiograph's
 
 Custom workloads are TOML files; docs/workloads.md lists their keys.")]
 pub struct Args {
-    /// A simulated card as sim:CARD@BOARD (names or TOML files), a directory on a real storage device, a whole disk such as /dev/sdX, or a board's serial port as board:PORT
+    /// A simulated card as sim:CARD@BOARD (names or TOML files), a directory on a real storage device, a whole disk such as /dev/sdX, or a board as board:PORT (its serial port) or board:http://ADDRESS (its server)
     #[arg(default_value = DEFAULT_TARGET)]
     pub target: String,
 
@@ -60,6 +61,10 @@ pub struct Args {
     /// Speed of a board's serial port, in baud [default: 115200]
     #[arg(long, value_name = "BAUD", value_parser = clap::value_parser!(u32).range(300..=4_000_000))]
     pub baud: Option<u32>,
+
+    /// User name and password for a board's server [default: none]
+    #[arg(long, value_name = "USER:PASSWORD")]
+    pub auth: Option<String>,
 
     /// Seed of the simulated card; with --repeat, of the first run [default: 1]
     #[arg(long, value_name = "SEED")]
@@ -98,6 +103,7 @@ pub fn without_arguments() -> Result<(), Failure> {
         rate: None,
         stop_after: None,
         baud: None,
+        auth: None,
         seed: None,
         repeat: 1,
         fail_if: Vec::new(),
@@ -237,6 +243,11 @@ impl Bench {
         if args.baud.is_some() {
             return Err(Failure::new(
                 "--baud applies to boards only; remove it, or measure a board as board:PORT",
+            ));
+        }
+        if args.auth.is_some() {
+            return Err(Failure::new(
+                "--auth applies to servers only; remove it, or measure a board as board:http://ADDRESS",
             ));
         }
         if args.io.is_some() && is_simulated {

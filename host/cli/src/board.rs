@@ -1,4 +1,7 @@
-//! `cardiograph bench board:PORT`: receives the trace that a board prints over its serial port.
+//! `cardiograph bench board:PORT`: receives the trace that a board prints over its serial port, or sends over HTTP.
+
+mod http;
+mod test;
 
 use crate::bench::Args;
 use crate::failure::Failure;
@@ -11,6 +14,7 @@ use rustix::termios::{ControlModes, OptionalActions, SpecialCodeIndex};
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::time::{Duration, Instant};
+use test::Test;
 
 /// Begins the name of a board's serial port.
 const PREFIX: &str = "board:";
@@ -36,17 +40,36 @@ pub fn measure(
     interrupt: &Interrupt,
 ) -> Result<(Trace, Vec<String>), Failure> {
     refuse_options(args)?;
+    let limit = args.stop_after.map(|time| Instant::now() + time);
+    if port.starts_with("http://") {
+        let test = Test::of(&args.workload)?;
+        let mut received = Received::new(test.writes());
+        let end = http::receive(port, args, &test, &mut received, limit, interrupt);
+        return trace_of(port, args, received, end?, interrupt);
+    }
+    refuse_on_serial(args)?;
     if port.is_empty() {
         return Err(Failure::new(format!(
-            "{PREFIX} names no serial port; name one, such as {PREFIX}/dev/ttyACM0"
+            "{PREFIX} names no board; name a serial port, such as {PREFIX}/dev/ttyACM0, or a server, such as \
+             {PREFIX}http://192.168.4.1"
         )));
     }
     let file = open(port, args.baud.unwrap_or(BAUD)).map_err(|why| failure(port, &why))?;
-    let mut received = Received::new();
-    let limit = args.stop_after.map(|time| Instant::now() + time);
+    let mut received = Received::new(0);
     let end = receive(file, &mut received, limit, interrupt);
-    received.progress.clear();
     let end = end.map_err(|why| failure(port, &why))?;
+    trace_of(port, args, received, end, interrupt)
+}
+
+/// Returns the trace in a text, with warnings.
+fn trace_of(
+    port: &str,
+    args: &Args,
+    received: Received,
+    end: End,
+    interrupt: &Interrupt,
+) -> Result<(Trace, Vec<String>), Failure> {
+    received.progress.clear();
     if received.writes == 0 && end == End::Signal {
         return Err(Failure::AlreadyPrinted(interrupt.exit_code().unwrap_or(1)));
     }
@@ -55,6 +78,9 @@ pub fn measure(
         return Err(failure(port, NO_TRACE));
     };
     trace.about.target = args.target.clone();
+    if port.starts_with("http://") {
+        trace.about.workload = args.workload.clone();
+    }
     let warning = match end {
         End::Complete => None,
         End::Signal => Some("interrupted before the end of the board's test"),
@@ -79,11 +105,22 @@ fn refuse_options(args: &Args) -> Result<(), Failure> {
         ),
         (args.rate.is_some(), "--rate does not apply to boards"),
         (args.repeat > 1, "--repeat does not apply to boards"),
+    ];
+    refuse(&refused)
+}
+
+/// Refuses options that only a board's server understands.
+fn refuse_on_serial(args: &Args) -> Result<(), Failure> {
+    refuse(&[
         (
             args.workload != cardiograph_workload::DEFAULT,
-            "--workload does not apply to boards, whose sketch determines what they write",
+            "--workload does not apply to serial ports, because the board's sketch determines what it writes",
         ),
-    ];
+        (args.auth.is_some(), "--auth applies to servers only"),
+    ])
+}
+
+fn refuse(refused: &[(bool, &str)]) -> Result<(), Failure> {
     match refused.iter().find(|(is_given, _)| *is_given) {
         Some((_, why)) => Err(Failure::new(format!("{why}; remove it"))),
         None => Ok(()),
@@ -141,25 +178,28 @@ enum End {
 }
 
 /// Text that was received.
-struct Received {
+pub(super) struct Received {
     text: Vec<u8>,
     /// Beginning of the line that is not complete yet.
     line: usize,
     /// Number of writes of the present run.
     writes: u64,
+    /// Number of writes of the whole test; 0 if it is not known.
+    writes_total: u64,
     /// Time of the last line of the trace.
     last: Instant,
     progress: Progress,
 }
 
 impl Received {
-    fn new() -> Received {
+    fn new(writes_total: u64) -> Received {
         Received {
             text: Vec::new(),
             line: 0,
             writes: 0,
+            writes_total,
             last: Instant::now(),
-            progress: Progress::over_samples(0),
+            progress: Progress::over_samples(writes_total),
         }
     }
 
@@ -181,6 +221,17 @@ impl Received {
             self.last = Instant::now();
         }
         false
+    }
+
+    /// Shows the number of writes.
+    fn show(&mut self) {
+        let (writes, total) = (self.writes, self.writes_total);
+        self.progress
+            .show_samples(writes, || match (writes, total) {
+                (0, _) => "waiting for the board".to_string(),
+                (_, 0) => format!("{writes} writes"),
+                _ => format!("{writes} of {total} writes"),
+            });
     }
 
     /// Describes why nothing more may come.
@@ -222,16 +273,12 @@ fn receive(
         if received.add(&buffer[..bytes]) {
             return Ok(End::Complete);
         }
-        let writes = received.writes;
-        received.progress.show_samples(writes, || match writes {
-            0 => "waiting for the board".to_string(),
-            _ => format!("{writes} writes"),
-        });
+        received.show();
         if interrupt.is_raised() {
             return Ok(End::Signal);
         }
         let is_over = limit.is_some_and(|limit| Instant::now() >= limit);
-        if is_over && writes > 0 {
+        if is_over && received.writes > 0 {
             return Ok(End::Time);
         }
         if is_over || received.last.elapsed() >= SILENCE {

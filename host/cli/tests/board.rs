@@ -201,7 +201,20 @@ fn wrong_ports_and_options_have_a_remedy() {
             "no such serial port; connect the board",
         ),
         (&["board:saved.txt"], "cardiograph analyze"),
-        (&["board:"], "names no serial port"),
+        (&["board:"], "names no board"),
+        (&["board:http://127.0.0.1:1/x"], "name the server alone"),
+        (
+            &["board:http://127.0.0.1:1"],
+            "check the address and the network",
+        ),
+        (
+            &["board:http://127.0.0.1:1", "--workload", "magod2"],
+            "does not apply to a board's server",
+        ),
+        (
+            &["board:saved.txt", "--auth", "a:b"],
+            "--auth applies to servers only",
+        ),
         (
             &["board:saved.txt", "--seed", "1"],
             "--seed applies to simulated cards only",
@@ -216,7 +229,7 @@ fn wrong_ports_and_options_have_a_remedy() {
         ),
         (
             &["board:saved.txt", "--workload", "magod2"],
-            "--workload does not apply to boards",
+            "--workload does not apply to serial ports",
         ),
         (
             &["sim:class10-16g@esp32", "--baud", "9600"],

@@ -88,6 +88,7 @@ fn side(name: &str, args: &Args) -> Result<Side, Failure> {
         target: name.to_string(),
         workload: args.workload.clone(),
         baud: None,
+        auth: None,
         io: args.io.filter(|_| !is_simulated),
         destroy: None,
         rate: None,

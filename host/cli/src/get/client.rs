@@ -9,7 +9,6 @@ use serde::Deserialize;
 use std::fmt;
 use std::time::Duration;
 use ureq::http::Response;
-use ureq::typestate::WithoutBody;
 use ureq::{Agent, Body, RequestBuilder};
 
 /// Longest wait for a connection.
@@ -165,6 +164,12 @@ impl<'a> Client<'a> {
         self.usable(request.call())
     }
 
+    /// Sends a request that changes something, without a body.
+    pub fn post(&self, url: &Url) -> Result<Response<Body>, RequestError> {
+        let request = self.authorized(self.agent.post(url.to_string()));
+        self.usable(request.send_empty())
+    }
+
     /// Returns the length of a file, if the server states it.
     pub fn length(&self, url: &Url) -> Result<Option<u64>, RequestError> {
         let response = self.authorized(self.agent.head(url.to_string())).call();
@@ -190,7 +195,7 @@ impl<'a> Client<'a> {
         groups.map_err(|error| Failure::new(format!("{}: {error}", self.origin)))
     }
 
-    fn authorized(&self, request: RequestBuilder<WithoutBody>) -> RequestBuilder<WithoutBody> {
+    fn authorized<B>(&self, request: RequestBuilder<B>) -> RequestBuilder<B> {
         match &self.authorization {
             Some(authorization) => request.header("Authorization", authorization),
             None => request,

@@ -6,11 +6,11 @@
 //!         └── session or day ── list, or one tar file
 //! ```
 
-mod client;
+pub mod client;
 mod download;
 mod folder;
 mod partial;
-mod url;
+pub mod url;
 
 use crate::failure::{Failure, print};
 use crate::interrupt::Interrupt;

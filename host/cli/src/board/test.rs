@@ -1,0 +1,64 @@
+//! Workloads that a board's server can run.
+
+use crate::failure::Failure;
+use crate::workload_file::OwnedWorkload;
+use cardiograph_workload::{OperationKind, Order, Phase, Span, Sync};
+
+/// Longest write that the server accepts, in bytes.
+const WRITE_BYTES_MAX: u32 = 64 << 10;
+
+/// The writes of a workload.
+pub struct Test {
+    bytes: u32,
+    writes: u32,
+    files: u32,
+    delay_ms: u32,
+}
+
+impl Test {
+    /// Returns the writes of a workload that consists of one phase of plain writes to open files.
+    pub fn of(workload: &str) -> Result<Test, Failure> {
+        let owned = OwnedWorkload::named(workload)?;
+        match owned.borrow().phases {
+            [phase] if is_plain(phase) => Ok(Test {
+                bytes: phase.bytes_per_call,
+                writes: phase.calls_per_file,
+                files: phase.files,
+                delay_ms: phase.delay_us / 1000,
+            }),
+            _ => Err(Failure::new(format!(
+                "--workload {workload} does not apply to a board's server, which writes files one after another, keeps \
+                 them open and times each write of at most 64 KiB; use {}, or a TOML file",
+                cardiograph_workload::DEFAULT
+            ))),
+        }
+    }
+
+    /// Returns the total number of writes.
+    pub fn writes(&self) -> u64 {
+        u64::from(self.writes) * u64::from(self.files)
+    }
+
+    /// Returns the arguments of the request.
+    pub fn arguments(&self) -> String {
+        let Test {
+            bytes,
+            writes,
+            files,
+            delay_ms,
+        } = self;
+        format!("bytes={bytes}&writes={writes}&files={files}&delay={delay_ms}")
+    }
+}
+
+fn is_plain(phase: &Phase) -> bool {
+    phase.operation == OperationKind::Write
+        && phase.span == Span::Call
+        && (phase.order == Order::FileByFile || phase.files == 1)
+        && (phase.sync_file, phase.sync_end) == (Sync::Never, Sync::Never)
+        && !phase.write_through
+        && (phase.passes, phase.pause_us, phase.jump_within_bytes) == (1, 0, 0)
+        && phase.delay_us.is_multiple_of(1000)
+        && phase.delay_us <= 60_000_000
+        && phase.bytes_per_call <= WRITE_BYTES_MAX
+}
