@@ -56,6 +56,11 @@ pub fn run(args: &Export) -> Result<(), Failure> {
         ErrorKind::NotFound => Failure::new(format!("{name}: no such file; check the name")),
         _ => Failure::new(format!("{name}: {error}; use a readable file")),
     })?;
+    if input.metadata().is_ok_and(|about| about.is_dir()) {
+        return Err(Failure::new(format!(
+            "{name} is a directory; name a recording in it"
+        )));
+    }
     // A ULog file begins with the definitions of its topics, so the recording is read twice.
     let input = Watched::new(input, if args.ulog.is_some() { 2 } else { 1 });
     let mut damaged = Vec::new();

@@ -221,6 +221,18 @@ fn the_intact_blocks_of_a_damaged_recording_are_exported() {
 }
 
 #[test]
+fn a_directory_is_no_recording_to_export() {
+    let directory = directory();
+    let run = run(directory.path(), &["export", ".", "--csv", "out.csv"]);
+    assert_eq!(run.code, Some(2));
+    assert_eq!(
+        run.stderr,
+        "error: . is a directory; name a recording in it\n"
+    );
+    assert!(names(directory.path()).is_empty());
+}
+
+#[test]
 fn files_of_other_programs_are_reported_and_left_alone() {
     let directory = directory();
     killed(directory.path());
