@@ -3,21 +3,14 @@
 //!
 //! `cargo run --release -p cardiograph-reproduce --example ensemble -- CARD [MEMBERS] [TRIALS]`
 
-use cardiograph_reproduce::{
-    Experiment, Query, Recording, Role, Row, STUDIES, evaluate, fitting, in_unit, study,
-};
+mod rows;
+
+use cardiograph_reproduce::fitting;
 use cardiograph_sim_card::{Profile, Seed};
-use std::collections::BTreeMap;
+use rows::{Rows, loss};
 
 /// Seeds of the card in each trial.
 const SEEDS: [u64; 2] = [1, 2];
-
-/// The fit rows of a card, with recordings of their experiments.
-struct Rows {
-    card: String,
-    rows: Vec<Row>,
-    recordings: BTreeMap<Experiment, Recording>,
-}
 
 fn main() -> Result<(), String> {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -34,15 +27,13 @@ fn main() -> Result<(), String> {
     let like = Profile::named(card).map_err(|error| error.to_string())?;
     let template = fitting::template(&like);
     let rows = Rows::of(card)?;
+    let ratios = |profile: &Profile| rows.ratios(profile, &SEEDS, geometric_mean);
     for member in 1..=members {
         let mut random = Seed::new(member.into()).stream("ensemble");
-        let (best, loss) =
-            fitting::fit(&template, trials, &mut random, |profile| rows.loss(profile));
-        let ratios: Vec<String> = rows
-            .ratios(&best)
-            .iter()
-            .map(|r| format!("{r:.2}"))
-            .collect();
+        let (best, loss) = fitting::fit(&template, trials, &mut random, |profile| {
+            loss(ratios(profile))
+        });
+        let ratios: Vec<String> = ratios(&best).iter().map(|r| format!("{r:.2}")).collect();
         println!(
             "# loss {loss:.4}; simulated / published: {}",
             ratios.join(", ")
@@ -53,69 +44,8 @@ fn main() -> Result<(), String> {
     Ok(())
 }
 
-impl Rows {
-    /// Collects the published rows that the given card may be fitted to.
-    fn of(card: &str) -> Result<Rows, String> {
-        let mut rows = Vec::new();
-        for name in STUDIES {
-            rows.extend(study(name)?.rows);
-        }
-        rows.retain(|row| row.role == Role::Fit && row.query.experiment.card == card);
-        let mut recordings = BTreeMap::new();
-        for query in rows
-            .iter()
-            .flat_map(|row| std::iter::once(&row.query).chain(&row.over))
-        {
-            let experiment = &query.experiment;
-            if !recordings.contains_key(experiment) {
-                let recording = Recording::of(experiment, 1).map_err(|error| error.to_string())?;
-                recordings.insert(experiment.clone(), recording);
-            }
-        }
-        Ok(Rows {
-            card: card.to_string(),
-            rows,
-            recordings,
-        })
-    }
-
-    /// Returns the ratio of the simulated to the published number for each row: the geometric mean over the seeds.
-    fn ratios(&self, profile: &Profile) -> Vec<f64> {
-        let mut sums = vec![0.0; self.rows.len()];
-        for seed in SEEDS {
-            let mut runs = BTreeMap::new();
-            let mut number = |query: &Query| {
-                let experiment = &query.experiment;
-                let run = runs.entry(experiment.clone()).or_insert_with(|| {
-                    let recording = &self.recordings[experiment];
-                    match experiment.card == self.card {
-                        true => recording.on(profile, seed),
-                        false => recording.operations().clone(),
-                    }
-                });
-                evaluate(query, run)
-            };
-            for (row, sum) in self.rows.iter().zip(&mut sums) {
-                let value = number(&row.query);
-                let ratio = match &row.over {
-                    Some(over) => value.zip(number(over)).map(|(value, over)| value / over),
-                    None => value.map(|value| in_unit(value, &row.unit)),
-                };
-                // A row without a simulated result counts as a large deviation.
-                *sum += ratio
-                    .map_or(0.1, |ratio| ratio / row.published.unwrap_or(ratio))
-                    .ln();
-            }
-        }
-        sums.into_iter()
-            .map(|sum| (sum / SEEDS.len() as f64).exp())
-            .collect()
-    }
-
-    fn loss(&self, profile: &Profile) -> f64 {
-        self.ratios(profile)
-            .into_iter()
-            .map(|ratio| ratio.ln().powi(2))
-            .sum()
-    }
+fn geometric_mean(ratios: Vec<f64>) -> f64 {
+    let count = ratios.len() as f64;
+    let sum: f64 = ratios.into_iter().map(f64::ln).sum();
+    (sum / count).exp()
 }
