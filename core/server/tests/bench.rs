@@ -119,21 +119,26 @@ fn a_recording_keeps_the_card() {
     let recorder = Recorder::default();
     assert_eq!(ask(&card, &recorder, "").status, 423);
     assert_eq!(card.0.uploads.get(), 0);
-    // One that begins during the test ends it.
-    recorder.is_recording.set(false);
-    let (memory, clock) = &card;
-    let request = "POST /bench HTTP/1.1\r\nHost: 10.0.0.1\r\nContent-Length: 0\r\n\r\n";
-    let mut socket = Socket::new(clock, [request.into()], End::Silence);
-    let sent = socket.sent.clone();
-    let server = Server::new(memory, &recorder, &**clock, CONFIG);
-    let mut buffers = Buffers::new();
-    clock.run(both(server.serve(&mut socket, &mut buffers), async {
-        clock.sleep_ms(20 * APPEND_MS).await;
-        recorder.is_recording.set(true);
-    }));
-    let response = responses(&sent.take(), &["POST"]).remove(0);
-    let lines = lines(response.text());
-    assert_eq!(lines[lines.len() - 1], "X 32 a recording began");
+    // One that begins during the test ends it after the writes of a line, or after a pause.
+    let cases = [("", 20 * APPEND_MS, "X 32"), ("?delay=1000", 2500, "X 3")];
+    for (arguments, begins_ms, end) in cases {
+        recorder.is_recording.set(false);
+        let (memory, clock) = &card;
+        let request = format!(
+            "POST /bench{arguments} HTTP/1.1\r\nHost: 10.0.0.1\r\nContent-Length: 0\r\n\r\n"
+        );
+        let mut socket = Socket::new(clock, [request.into()], End::Silence);
+        let sent = socket.sent.clone();
+        let server = Server::new(memory, &recorder, &**clock, CONFIG);
+        let mut buffers = Buffers::new();
+        clock.run(both(server.serve(&mut socket, &mut buffers), async {
+            clock.sleep_ms(begins_ms).await;
+            recorder.is_recording.set(true);
+        }));
+        let response = responses(&sent.take(), &["POST"]).remove(0);
+        let lines = lines(response.text());
+        assert_eq!(lines[lines.len() - 1], format!("{end} a recording began"));
+    }
     assert_eq!(card.0.uploads.get(), 0);
 }
 

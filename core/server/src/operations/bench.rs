@@ -83,10 +83,10 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
                     wire.line(format_args!(""), |line| Some(bench.line(line)))
                         .await?;
                     wire.flush().await?;
-                    if self.is_recording() {
-                        bench.stop("a recording began");
-                    }
                 }
+            }
+            if self.is_recording() {
+                bench.stop("a recording began");
             }
         }
     }
