@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// Time within which a second press certainly falls into the power cut, which lasts a second.
 const SOON: Duration = Duration::from_millis(700);
 /// Attempts to press twice within this time.
-const ATTEMPTS: usize = 5;
+const ATTEMPTS: usize = 20;
 /// Time limit of a step.
 const TIMEOUT: Duration = Duration::from_secs(120);
 const POWER_CUT: &str = "POST /record?action=powercut HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
@@ -95,7 +95,7 @@ fn after_two_presses() -> Option<(String, usize)> {
 #[test]
 fn a_second_press_during_a_power_cut_is_lost() {
     // A busy computer may be too slow to press twice within a second.
-    if let Some((second, cuts)) = (0..ATTEMPTS).find_map(|_| after_two_presses()) {
-        assert_eq!((second.as_str(), cuts), ("", 1));
-    }
+    let pressed = (0..ATTEMPTS).find_map(|_| after_two_presses());
+    let (second, cuts) = pressed.expect("no second press fell into a power cut");
+    assert_eq!((second.as_str(), cuts), ("", 1));
 }
