@@ -437,6 +437,9 @@ fn entity_tags_in_if_are_conditions() {
     ] {
         let response = ask(&rig, &server, "PUT /e/old.csv", &[&field], "new");
         assert_eq!(response.status, status, "{field}");
+        if status == 412 {
+            assert!(response.text().contains("the field If is not met"));
+        }
     }
 }
 

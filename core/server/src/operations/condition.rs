@@ -15,6 +15,12 @@ pub(crate) const NOT_MET: Refused = Refused::new(
     "the file has changed, or exists already: If-Match or If-None-Match is not met; read it again",
 );
 
+/// The condition of WebDAV is not met.
+const IF_NOT_MET: Refused = Refused::new(
+    Status::PreconditionFailed,
+    "the file has changed, or the lock has ended: the field If is not met; read the file again, or lock it again",
+);
+
 /// Changes that are being made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Changes {
@@ -113,9 +119,11 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
             None => true,
         };
         let is_growing = stat.is_some_and(|stat| stat.is_growing);
-        let are_met = is_met(&head.fields, stat.as_ref()) && is_if_met;
-        if !is_growing && !are_met {
+        if !is_growing && !is_met(&head.fields, stat.as_ref()) {
             return Err(NOT_MET.into());
+        }
+        if !is_growing && !is_if_met {
+            return Err(IF_NOT_MET.into());
         }
         match permission {
             Permission::Granted => Ok(()),
