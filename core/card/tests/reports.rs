@@ -3,7 +3,7 @@
 
 mod rig;
 
-use cardiograph_card::{Card, Error};
+use cardiograph_card::{BlockDevice, Card, Error};
 use cardiograph_sim_card::wire::crc::crc16;
 use cardiograph_sim_card::wire::{ChipSelect, Delay, Fault, SpiBus};
 use embedded_hal::spi::{self as blocking, ErrorType};
@@ -23,6 +23,15 @@ struct Alterations {
     status: Vec<u8>,
     /// Responses to ACMD22.
     written: Vec<u32>,
+    /// Capacity that the CSD register states, in units of 512 KiB, less one.
+    size: Option<u16>,
+    /// Response to every CMD8.
+    interface: Option<[u8; 4]>,
+    /// Number of times that each received block of 512 bytes arrives with a flipped bit.
+    flips: u32,
+    flipped: u32,
+    /// Arguments of CMD23.
+    announced: Vec<u32>,
 }
 
 struct AlteringBus {
@@ -37,12 +46,37 @@ struct AlteringBus {
 impl AlteringBus {
     fn alter(&mut self, response: &mut [u8]) {
         match (self.command, self.has_responded, &mut *response) {
-            (13 | 22, false, [byte]) => self.has_responded = *byte & 0x80 == 0,
+            (8 | 13 | 22, false, [byte]) => self.has_responded = *byte & 0x80 == 0,
             (13, true, [status]) => {
                 if let Some(other) = self.alterations.borrow_mut().status.pop() {
                     *status = other;
                 }
                 self.command = 0;
+            }
+            (8, true, [_, _, _, _]) => {
+                if let Some(other) = self.alterations.borrow().interface {
+                    response.copy_from_slice(&other);
+                }
+                self.command = 0;
+            }
+            (9, _, words @ [_, ..]) if words.len() == 16 => {
+                if let Some(size) = self.alterations.borrow().size {
+                    words[8..10].copy_from_slice(&size.to_be_bytes());
+                    self.sum = Some(crc16(words));
+                }
+            }
+            (9, _, [_, _]) => {
+                if let Some(sum) = self.sum.take() {
+                    response.copy_from_slice(&sum.to_be_bytes());
+                }
+            }
+            (17 | 18, _, words) if words.len() == 512 => {
+                let mut alterations = self.alterations.borrow_mut();
+                alterations.flipped += 1;
+                match alterations.flipped <= alterations.flips {
+                    true => words[100] ^= 4,
+                    false => alterations.flipped = 0,
+                }
             }
             (22, true, [_, _, _, _]) => {
                 if let Some(other) = self.alterations.borrow_mut().written.pop() {
@@ -71,8 +105,14 @@ impl spi::SpiBus for AlteringBus {
     }
 
     async fn write(&mut self, words: &[u8]) -> Result<(), Infallible> {
-        if let [0xFF, command, _, _, _, _, _] = words {
+        if let [0xFF, command, argument @ .., _] = words
+            && let Ok(argument) = argument.try_into()
+        {
             (self.command, self.has_responded) = (command & 0x3F, false);
+            if self.command == 23 {
+                let announced = &mut self.alterations.borrow_mut().announced;
+                announced.push(u32::from_be_bytes(argument));
+            }
         }
         blocking::SpiBus::write(&mut self.bus, words)
     }
@@ -96,6 +136,12 @@ type Driver = Card<AlteringBus, ChipSelect, Delay, Box<dyn FnMut(&mut AlteringBu
 
 /// Returns a driver with an initialised card, and the alterations of its reports from now on.
 fn altered_driver() -> (Driver, Rc<RefCell<Alterations>>) {
+    let (mut driver, alterations) = new_driver();
+    done(driver.acquire()).unwrap();
+    (driver, alterations)
+}
+
+fn new_driver() -> (Driver, Rc<RefCell<Alterations>>) {
     let wire = Rig::new().wire;
     let alterations = Rc::new(RefCell::new(Alterations::default()));
     let bus = AlteringBus {
@@ -107,8 +153,7 @@ fn altered_driver() -> (Driver, Rc<RefCell<Alterations>>) {
     };
     let (pin, delay) = (wire.chip_select(), wire.delay());
     let set_clock = move |_: &mut AlteringBus, hz| wire.card().set_clock_hz(hz).unwrap();
-    let mut driver: Driver = Card::new(bus, pin, delay, Box::new(set_clock), rig::CLOCK_HZ);
-    done(driver.acquire()).unwrap();
+    let driver: Driver = Card::new(bus, pin, delay, Box::new(set_clock), rig::CLOCK_HZ);
     (driver, alterations)
 }
 
@@ -183,6 +228,86 @@ fn a_card_that_counts_more_blocks_than_sent_wrote_only_those_sent() {
     done(driver.push(&data(1, 20))).unwrap();
     alterations.borrow_mut().written = vec![0];
     assert_eq!(done(driver.end()).unwrap_err().durable_blocks, 0);
+}
+
+#[test]
+fn a_card_that_does_not_accept_the_voltage_is_not_supported() {
+    let (mut driver, alterations) = new_driver();
+    for (echo, expected) in [
+        ([0, 0, 0, 0xAA], Err(Error::Unsupported)),
+        ([0, 0, 1, 0xAB], Err(Error::Garbled)),
+        ([0, 0, 2, 0xAA], Err(Error::Garbled)),
+        ([0, 0, 1, 0xAA], Ok(())),
+    ] {
+        alterations.borrow_mut().interface = Some(echo);
+        assert_eq!(done(driver.acquire()), expected, "{echo:?}");
+    }
+}
+
+#[test]
+fn a_card_without_power_is_reported_after_all_retries() {
+    let mut rig = Rig::ready();
+    rig.wire.card().power_cut();
+    assert_eq!(rig.acquire(), Err(Error::NoCard));
+    assert_eq!(rig.read(0, 1), Err(Error::NotReady));
+    rig.wire.card().power_on();
+    rig.acquire().unwrap();
+    rig.read(0, 1).unwrap();
+}
+
+#[test]
+fn each_block_of_a_long_read_has_its_own_retries() {
+    let (mut driver, alterations) = altered_driver();
+    done(driver.write(8, &run(1, 8, 6))).unwrap();
+    let mut read = [[0; 512]; 6];
+    alterations.borrow_mut().flips = 3;
+    done(driver.read(8, &mut read)).unwrap();
+    assert!(read.to_vec() == run(1, 8, 6));
+    alterations.borrow_mut().flips = 4;
+    assert!(done(driver.read(8, &mut read)).is_err());
+}
+
+#[test]
+fn the_announced_number_of_blocks_has_23_bits() {
+    let (mut driver, alterations) = new_driver();
+    // 16 GiB.
+    alterations.borrow_mut().size = Some((1 << 15) - 1);
+    done(driver.acquire()).unwrap();
+    assert_eq!(driver.blocks(), 1 << 25);
+    for (hint, announced) in [
+        (2, vec![2]),
+        ((1 << 23) - 1, vec![(1 << 23) - 1]),
+        (1 << 23, vec![(1 << 23) - 1]),
+        (u32::MAX, vec![(1 << 23) - 1]),
+        // A single block is not announced.
+        (1, vec![]),
+    ] {
+        done(driver.begin(8, hint)).unwrap();
+        done(driver.end()).unwrap();
+        assert_eq!(alterations.borrow_mut().announced, announced);
+        alterations.borrow_mut().announced.clear();
+    }
+}
+
+/// Writes through the trait, as the recorder does.
+async fn write_as_device<Device: BlockDevice>(device: &mut Device) {
+    assert!(device.acquire().await.is_ok());
+    assert_eq!(device.blocks(), 32 * 1024);
+    assert!(device.begin(20, 3).await.is_ok());
+    for block in run(1, 20, 3) {
+        assert!(device.push(&block).await.is_ok());
+    }
+    assert!(device.end().await.is_ok());
+    assert!(device.write(23, &run(1, 23, 2)).await.is_ok());
+    let mut read = [[0; 512]; 5];
+    assert!(device.read(20, &mut read).await.is_ok());
+    assert!(read.to_vec() == run(1, 20, 5));
+}
+
+#[test]
+fn the_driver_is_a_block_device() {
+    done(write_as_device(&mut altered_driver().0));
+    done(write_as_device(&mut Rig::new().driver));
 }
 
 /// Returns true if the card refuses a CMD13 with a wrong checksum.

@@ -3,6 +3,8 @@
 //! `cargo run --release -p cardiograph-compare --example promises [sustained|below|rotate|readers] [MB] [SEEDS] [CARD] \
 //! [MIB]`
 //!
+//! SEEDS is the last seed, or the first and the last: `3` or `2-3`.
+//!
 //! - `sustained`: one to four binary streams, whose encoded files grow at 95 % of the bound. The bound is the rate that
 //!   a plain CMD25 loop sustains on the same card with the same buffer when it writes MB megabytes (default 600). No
 //!   sample may be lost.
@@ -19,7 +21,7 @@ use cardiograph_recorder::{Config, Format, StreamConfig, Window};
 use cardiograph_sim_card::{BLOCK_BYTES, Card, Profile, Seed, Spi};
 use cardiograph_sim_device::{Device, Outcome, StreamSetup};
 use std::cell::Cell;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, RangeInclusive};
 use std::rc::Rc;
 
 const CARDS: [&str; 7] = [
@@ -65,7 +67,8 @@ fn main() -> Result<(), String> {
             text.parse().map_err(|_| format!("{text} is not a number"))
         })
     };
-    let (megabytes, seeds) = (number(1, 600)?, number(2, 3)?);
+    let megabytes = number(1, 600)?;
+    let seeds = seeds_of(args.get(2).map_or("3", String::as_str))?;
     let promise = args.first().map_or("sustained", String::as_str);
     println!(
         "| card | seed | bound kB/s | streams | files kB/s | of bound | samples | lost | buffer peak | \
@@ -74,7 +77,7 @@ fn main() -> Result<(), String> {
     println!("|---|---|---|---|---|---|---|---|---|---|---|---|");
     let is_wanted = |card: &&str| args.get(3).is_none_or(|wanted| wanted == card);
     for card in CARDS.into_iter().filter(is_wanted) {
-        for seed in 1..=seeds {
+        for seed in seeds.clone() {
             let run = Run::new(card, seed, megabytes)?;
             let bytes = u64::from(megabytes) * MB;
             match promise {
@@ -89,6 +92,14 @@ fn main() -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+fn seeds_of(text: &str) -> Result<RangeInclusive<u32>, String> {
+    let (first, last) = text.split_once('-').unwrap_or(("1", text));
+    match (first.parse(), last.parse()) {
+        (Ok(first), Ok(last)) => Ok(first..=last),
+        _ => Err(format!("{text} is neither a seed nor a range of seeds")),
+    }
 }
 
 impl Run {

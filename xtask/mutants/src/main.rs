@@ -4,8 +4,9 @@
 //! cargo-mutants proposes the mutants. It would build the tests for each of them; here, all are planted in one build, each
 //! behind a switch (plant.rs). Each test runs once without a mutant, which shows the mutants that it reaches; then every
 //! mutant is switched on for the tests that reach it, until one fails. Outcomes remain in the target folder until the
-//! code changes, so a run can be interrupted and continued, and survivors can be tested again with new tests.
+//! mutant's file changes, so a run can be interrupted and continued, and survivors can be tested again with new tests.
 
+mod accepted;
 mod list;
 mod outcomes;
 mod plant;
@@ -23,12 +24,17 @@ use tree::Tree;
 /// Folders and names of the mutated crates; the second depends on the first.
 const CRATES: [&str; 2] = ["core/card", "core/recorder"];
 const PACKAGES: [&str; 2] = ["cardiograph-card", "cardiograph-recorder"];
-const USAGE: &str = "usage: cargo xtask mutants [--file PATH] [--limit SECONDS] [--also PACKAGE]... [--again] [--report]";
+/// Packages whose tests run. The server's tests read and change files beside the recorder.
+const TESTED: [&str; 3] = ["cardiograph-card", "cardiograph-recorder", "cardiograph-server"];
+const USAGE: &str = "usage: cargo xtask mutants [--file PATH]... [--tests NAME]... [--limit SECONDS] [--also PACKAGE]... [--again] [--report]";
 
 /// Parsed command-line arguments.
 struct Request {
-    /// Only mutants whose file contains this.
-    file: String,
+    /// Only mutants whose file contains one of these, if there are any.
+    files: Vec<String>,
+    /// Only tests whose program or name contains one of these, if there are any. Such a run only adds mutants that are
+    /// detected.
+    tests: Vec<String>,
     /// Tests that take longer are left out, in s.
     limit_s: f64,
     /// Further packages whose tests run.
@@ -55,7 +61,8 @@ fn main() -> ExitCode {
 
 fn parsed(args: &[String]) -> Option<Request> {
     let mut request = Request {
-        file: String::new(),
+        files: Vec::new(),
+        tests: Vec::new(),
         limit_s: f64::INFINITY,
         also: Vec::new(),
         is_again: false,
@@ -64,7 +71,8 @@ fn parsed(args: &[String]) -> Option<Request> {
     let mut args = args.iter();
     while let Some(arg) = args.next() {
         match arg.as_str() {
-            "--file" => request.file.clone_from(args.next()?),
+            "--file" => request.files.push(args.next()?.clone()),
+            "--tests" => request.tests.push(args.next()?.clone()),
             "--limit" => request.limit_s = args.next()?.parse().ok()?,
             "--also" => request.also.push(args.next()?.clone()),
             "--again" => request.is_again = true,
@@ -79,8 +87,7 @@ fn with(request: Request) -> Result<(), String> {
     let folder = target().join("mutants");
     std::fs::create_dir_all(&folder).map_err(at(&folder))?;
     let mutants = mutants()?;
-    let path = folder.join(format!("{}.tsv", fingerprint()?));
-    let mut outcomes = Outcomes::open(path)?;
+    let mut outcomes = Outcomes::open(folder.join("outcomes.tsv"), &mutants)?;
     if !request.is_report {
         run(&request, &mutants, &mut outcomes, &folder)?;
     }
@@ -97,16 +104,16 @@ fn run(
     let tree = Tree::new(folder.join("tree"))?;
     let planted = tree.plant(mutants)?;
     eprintln!("{} of {} mutants planted", planted.len(), mutants.len());
-    let packages = PACKAGES
+    let packages = TESTED
         .into_iter()
         .chain(request.also.iter().map(String::as_str));
     let programs = tree.programs(&packages.collect::<Vec<_>>())?;
-    let suite = Suite::measured(&tree, &programs, request.limit_s)?;
+    let suite = Suite::measured(&tree, &programs, request)?;
     let total_s: f64 = suite.tests.iter().map(|test| test.time_s).sum();
     eprintln!("{} tests, {total_s:.0} s", suite.tests.len());
     let mut wanted: Vec<&Mutant> = mutants
         .iter()
-        .filter(|mutant| mutant.file.contains(&request.file))
+        .filter(|mutant| contains_any(&mutant.file, &request.files))
         .collect();
     // An interrupted run leaves a random sample.
     wanted.sort_by_key(|mutant| hash(mutant.name.bytes()));
@@ -116,6 +123,10 @@ fn run(
             continue;
         }
         let (outcome, test) = tested(mutant, &suite, &planted, request.limit_s, &mut kills)?;
+        let is_survivor = matches!(outcome, Outcome::Missed(_) | Outcome::Unreached);
+        if is_survivor && !request.tests.is_empty() {
+            continue;
+        }
         eprintln!(
             "{number} of {}: {outcome:?} {} {test}",
             wanted.len(),
@@ -124,6 +135,11 @@ fn run(
         outcomes.add(mutant, outcome, &test)?;
     }
     Ok(())
+}
+
+/// Returns true if a text contains one of the words, or there are no words.
+fn contains_any(text: &str, words: &[String]) -> bool {
+    words.is_empty() || words.iter().any(|word| text.contains(word))
 }
 
 fn is_known(outcome: Option<&Outcome>, request: &Request) -> bool {
@@ -192,28 +208,14 @@ fn mutants() -> Result<Vec<Mutant>, String> {
     list::parse(&output_of(&mut command)?)
 }
 
-/// Returns a hash of the mutated code, without comments and tests.
-fn fingerprint() -> Result<String, String> {
-    let mut files = vec![root().join(".cargo/mutants.toml")];
-    for folder in CRATES {
-        files_of(&root().join(folder).join("src"), &mut files)?;
-    }
-    let is_test = |path: &PathBuf| {
-        let path = path.to_string_lossy();
-        ["test", "/replay/", "/search"]
-            .iter()
-            .any(|word| path.contains(word))
-    };
-    files.retain(|path| !is_test(path));
-    files.sort();
-    let mut code = Vec::new();
-    for path in files {
-        let bytes = std::fs::read(&path).map_err(at(&path))?;
-        let lines = bytes.split_inclusive(|byte| *byte == b'\n');
-        let lines = lines.filter(|line| !line.trim_ascii_start().starts_with(b"//"));
-        code.extend(lines.flatten());
-    }
-    Ok(format!("{:016x}", hash(code.into_iter())))
+/// Returns a hash of a source file without its comments. Outcomes of its mutants remain known until it changes; changes of
+/// other files may let a test detect more or fewer of them.
+fn fingerprint(file: &str) -> Result<String, String> {
+    let path = root().join(file);
+    let bytes = std::fs::read(&path).map_err(at(&path))?;
+    let lines = bytes.split_inclusive(|byte| *byte == b'\n');
+    let code = lines.filter(|line| !line.trim_ascii_start().starts_with(b"//"));
+    Ok(format!("{:016x}", hash(code.flatten().copied())))
 }
 
 fn hash(bytes: impl Iterator<Item = u8>) -> u64 {
@@ -222,17 +224,6 @@ fn hash(bytes: impl Iterator<Item = u8>) -> u64 {
     bytes.fold(FNV_OFFSET, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(FNV_PRIME)
     })
-}
-
-fn files_of(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
-    for entry in std::fs::read_dir(folder).map_err(at(folder))? {
-        let path = entry.map_err(at(folder))?.path();
-        match path.is_dir() {
-            true => files_of(&path, files)?,
-            false => files.push(path),
-        }
-    }
-    Ok(())
 }
 
 fn root() -> PathBuf {

@@ -1,14 +1,12 @@
 //! Known outcomes of mutants, and the report about them.
 
+use crate::accepted::Accepted;
 use crate::list::Mutant;
-use crate::{at, root};
+use crate::{at, fingerprint, root};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
-
-/// File that lists reviewed surviving mutants, each with the reason why it changes nothing.
-const ACCEPTED: &str = "xtask/mutants.txt";
+use std::path::PathBuf;
 
 /// The outcome of a mutant.
 #[derive(Clone, PartialEq, Debug)]
@@ -29,14 +27,28 @@ pub enum Outcome {
 pub struct Outcomes {
     path: PathBuf,
     by_name: BTreeMap<String, Outcome>,
+    /// Hash of each mutated source file.
+    hashes: BTreeMap<String, String>,
 }
 
 impl Outcomes {
-    pub fn open(path: PathBuf) -> Result<Outcomes, String> {
+    /// Reads the outcomes of mutants whose files have not changed.
+    pub fn open(path: PathBuf, mutants: &[Mutant]) -> Result<Outcomes, String> {
+        let mut hashes = BTreeMap::new();
+        for mutant in mutants {
+            if !hashes.contains_key(&mutant.file) {
+                hashes.insert(mutant.file.clone(), fingerprint(&mutant.file)?);
+            }
+        }
         let text = std::fs::read_to_string(&path).unwrap_or_default();
         let parsed = text.lines().filter_map(|line| {
-            let (outcome, rest) = line.split_once('\t')?;
+            let (hash, rest) = line.split_once('\t')?;
+            let (outcome, rest) = rest.split_once('\t')?;
             let (name, _) = rest.split_once('\t')?;
+            let (file, _) = name.split_once(':')?;
+            if hashes.get(file)? != hash {
+                return None;
+            }
             let outcome = match outcome.split_once(' ').unwrap_or((outcome, "")) {
                 ("caught", _) => Outcome::Caught,
                 ("timed-out", _) => Outcome::TimedOut,
@@ -48,7 +60,11 @@ impl Outcomes {
             Some((name.to_string(), outcome))
         });
         let by_name = parsed.collect();
-        Ok(Outcomes { path, by_name })
+        Ok(Outcomes {
+            path,
+            by_name,
+            hashes,
+        })
     }
 
     pub fn get(&self, mutant: &Mutant) -> Option<&Outcome> {
@@ -68,7 +84,8 @@ impl Outcomes {
             .create(true)
             .append(true)
             .open(&self.path);
-        let line = format!("{word}\t{}\t{test}\n", mutant.name);
+        let hash = &self.hashes[&mutant.file];
+        let line = format!("{hash}\t{word}\t{}\t{test}\n", mutant.name);
         file.and_then(|mut file| file.write_all(line.as_bytes()))
             .map_err(at(&self.path))?;
         self.by_name.insert(mutant.name.clone(), outcome);
@@ -81,25 +98,20 @@ impl Outcomes {
             let outcomes = mutants.iter().filter_map(|mutant| self.get(mutant));
             outcomes.filter(|outcome| is(outcome)).count()
         };
-        let mut accepted = accepted(&root().join(ACCEPTED))?;
+        let mut accepted = Accepted::read(&root())?;
         let mut survivors = Vec::new();
         let mut accepted_count = 0;
         for mutant in mutants {
-            if !matches!(
-                self.get(mutant),
-                Some(Outcome::Missed(_) | Outcome::Unreached)
-            ) {
-                continue;
-            }
-            match accepted
-                .iter()
-                .position(|it| *it == without_position(&mutant.name))
-            {
-                Some(at) => {
-                    accepted.swap_remove(at);
-                    accepted_count += 1;
+            match self.get(mutant) {
+                Some(Outcome::Missed(_) | Outcome::Unreached) => match accepted.take(&mutant.name) {
+                    true => accepted_count += 1,
+                    false => survivors.push(&mutant.name),
+                },
+                Some(_) => (),
+                // It is not known whether it survives.
+                None => {
+                    accepted.take(&mutant.name);
                 }
-                None => survivors.push(&mutant.name),
             }
         }
         let mut text = format!(
@@ -120,50 +132,12 @@ impl Outcomes {
             let _ = writeln!(text, "- survives: `{name}`");
         }
         println!("{text}");
+        accepted.check()?;
         match survivors.len() {
             0 => Ok(()),
             count => Err(format!(
-                "{count} mutants survive; write tests, or list them in {ACCEPTED}"
+                "{count} mutants survive; write tests, or list them in xtask/mutants.txt"
             )),
         }
-    }
-}
-
-/// Returns the name of a mutant without line and column, which change too often.
-fn without_position(name: &str) -> String {
-    let mut parts = name.splitn(4, ':');
-    match (parts.next(), parts.next(), parts.next(), parts.next()) {
-        (Some(file), Some(_), Some(_), Some(change)) => format!("{file}:{change}"),
-        _ => name.to_string(),
-    }
-}
-
-/// Returns the names of accepted surviving mutants. A name that is listed twice accepts two mutants.
-fn accepted(path: &Path) -> Result<Vec<String>, String> {
-    let text = std::fs::read_to_string(path).map_err(at(path))?;
-    let lines = text.lines().enumerate();
-    let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
-    lines
-        .map(|(number, line)| match line.split_once(" -- ") {
-            Some((name, reason)) if !reason.is_empty() => Ok(name.to_string()),
-            _ => Err(format!(
-                "{ACCEPTED}, line {}: missing ` -- ` and a reason",
-                number + 1
-            )),
-        })
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_compared_without_line_and_column() {
-        let name = "core/card/src/crc.rs:12:5: replace crc7 -> u8 with 0";
-        assert_eq!(
-            without_position(name),
-            "core/card/src/crc.rs: replace crc7 -> u8 with 0"
-        );
     }
 }

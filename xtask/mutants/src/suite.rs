@@ -1,6 +1,6 @@
 //! The tests: their times, the mutants that they reach, and runs of them.
 
-use crate::at;
+use crate::{Request, at, contains_any};
 use crate::tree::{Program, Tree};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -44,9 +44,13 @@ pub struct Suite {
 }
 
 impl Suite {
-    /// Runs every test once, and notes its time and the mutants that it reaches. Tests that take longer than `limit_s` are
-    /// left out.
-    pub fn measured(tree: &Tree, programs: &[Program], limit_s: f64) -> Result<Suite, String> {
+    /// Runs every requested test once, and notes its time and the mutants that it reaches. Tests that take longer than
+    /// the limit are left out.
+    pub fn measured(
+        tree: &Tree,
+        programs: &[Program],
+        request: &Request,
+    ) -> Result<Suite, String> {
         let mut suite = Suite {
             tests: Vec::new(),
             reaching: BTreeMap::new(),
@@ -54,12 +58,16 @@ impl Suite {
         let reached = tree.folder.with_extension("reached");
         for program in programs {
             for name in names(program)? {
+                let title = format!("{} {name}", program.name);
+                if !contains_any(&title, &request.tests) {
+                    continue;
+                }
                 let test = Test {
                     program: program.path.clone(),
                     folder: program.folder.clone(),
-                    title: format!("{} {name}", program.name),
+                    title,
                     name,
-                    time_s: limit_s / PROCESSOR_FACTOR,
+                    time_s: request.limit_s / PROCESSOR_FACTOR,
                 };
                 suite.measure(test, &reached)?;
             }
