@@ -34,7 +34,9 @@ impl Accepted {
                 line: number,
                 is_used: false,
             }),
-            _ => Err(format!("{PATH}, line {number}: missing ` -- ` and a reason")),
+            _ => Err(format!(
+                "{PATH}, line {number}: missing ` -- ` and a reason"
+            )),
         });
         Ok(Accepted {
             entries: entries.collect::<Result<_, _>>()?,

@@ -24,8 +24,6 @@ use tree::Tree;
 /// Folders and names of the mutated crates; the second depends on the first.
 const CRATES: [&str; 2] = ["core/card", "core/recorder"];
 const PACKAGES: [&str; 2] = ["cardiograph-card", "cardiograph-recorder"];
-/// Packages whose tests run. The server's tests read and change files beside the recorder.
-const TESTED: [&str; 3] = ["cardiograph-card", "cardiograph-recorder", "cardiograph-server"];
 const USAGE: &str = "usage: cargo xtask mutants [--file PATH]... [--tests NAME]... [--limit SECONDS] [--also PACKAGE]... [--again] [--report]";
 
 /// Parsed command-line arguments.
@@ -104,7 +102,7 @@ fn run(
     let tree = Tree::new(folder.join("tree"))?;
     let planted = tree.plant(mutants)?;
     eprintln!("{} of {} mutants planted", planted.len(), mutants.len());
-    let packages = TESTED
+    let packages = PACKAGES
         .into_iter()
         .chain(request.also.iter().map(String::as_str));
     let programs = tree.programs(&packages.collect::<Vec<_>>())?;

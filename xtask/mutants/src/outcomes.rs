@@ -103,10 +103,12 @@ impl Outcomes {
         let mut accepted_count = 0;
         for mutant in mutants {
             match self.get(mutant) {
-                Some(Outcome::Missed(_) | Outcome::Unreached) => match accepted.take(&mutant.name) {
-                    true => accepted_count += 1,
-                    false => survivors.push(&mutant.name),
-                },
+                Some(Outcome::Missed(_) | Outcome::Unreached) => {
+                    match accepted.take(&mutant.name) {
+                        true => accepted_count += 1,
+                        false => survivors.push(&mutant.name),
+                    }
+                }
                 Some(_) => (),
                 // It is not known whether it survives.
                 None => {

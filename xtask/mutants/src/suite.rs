@@ -1,7 +1,7 @@
 //! The tests: their times, the mutants that they reach, and runs of them.
 
-use crate::{Request, at, contains_any};
 use crate::tree::{Program, Tree};
+use crate::{Request, at, contains_any};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -46,11 +46,7 @@ pub struct Suite {
 impl Suite {
     /// Runs every requested test once, and notes its time and the mutants that it reaches. Tests that take longer than
     /// the limit are left out.
-    pub fn measured(
-        tree: &Tree,
-        programs: &[Program],
-        request: &Request,
-    ) -> Result<Suite, String> {
+    pub fn measured(tree: &Tree, programs: &[Program], request: &Request) -> Result<Suite, String> {
         let mut suite = Suite {
             tests: Vec::new(),
             reaching: BTreeMap::new(),

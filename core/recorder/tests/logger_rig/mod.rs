@@ -141,6 +141,8 @@ pub struct Outcome<const N: usize> {
     pub torn: u32,
     /// Results of the reads, in order.
     pub reads: Vec<Result<Block, ReadError>>,
+    /// Published figures, at each time at which they differed from those before.
+    pub figures: Vec<(u64, Figures)>,
 }
 
 struct Feed<'a> {
@@ -298,10 +300,11 @@ pub fn record<'a, const N: usize>(
     };
     let streams = streams.try_into().ok().expect("as many streams as inputs");
     let events = RefCell::new(Vec::new());
-    let reads = RefCell::new(Vec::new());
-    let summaries = run(&world, case, streams, &events, &reads);
+    let (reads, figures) = (RefCell::new(Vec::new()), RefCell::new(Vec::new()));
+    let summaries = run(&world, case, streams, &events, &reads, &figures);
     Outcome {
         summaries,
+        figures: figures.take(),
         events: events.take(),
         disk: world.disk.borrow().clone(),
         pushed: world.pushed(),
@@ -330,6 +333,7 @@ fn run<const N: usize>(
     streams: [(StreamConfig, Consumer); N],
     events: &RefCell<Vec<(u64, Event)>>,
     reads: &RefCell<Vec<Result<Block, ReadError>>>,
+    figures: &RefCell<Vec<(u64, Figures)>>,
 ) -> Result<[StreamSummary; N], String> {
     let mut memory = vec![[0; 512]; case.readers.memory_blocks];
     let desk = ReadDesk::new(&mut memory);
@@ -345,8 +349,20 @@ fn run<const N: usize>(
     let mut executor = Executor::new(case.readers.tasks(&desk, reads));
     let mut recorder = Recorder::new(parts, case.config, streams);
     let mut next_disks = case.next_disks.into_iter();
+    let note_figures = || {
+        let (mut figures, now) = (figures.borrow_mut(), desk.figures());
+        if figures.last().is_none_or(|(_, last)| *last != now) {
+            figures.push((world.now_us.get(), now));
+        }
+    };
     loop {
-        let result = run_once(world, recorder.run(), &mut executor, case.until_us);
+        let result = run_once(
+            world,
+            recorder.run(),
+            &mut executor,
+            &note_figures,
+            case.until_us,
+        );
         match next_disks.next() {
             Some(Some(disk)) if result.is_err() => *world.disk.borrow_mut() = disk,
             Some(None) if result.is_err() => (),
@@ -359,6 +375,7 @@ fn run_once<T, E: std::fmt::Debug>(
     world: &World,
     running: impl Future<Output = Result<T, E>>,
     executor: &mut Executor,
+    note_figures: &dyn Fn(),
     until_us: u64,
 ) -> Result<T, String> {
     let mut running = pin!(running);
@@ -367,9 +384,11 @@ fn run_once<T, E: std::fmt::Debug>(
         if let Poll::Ready(result) = running.as_mut().poll(&mut context) {
             // Readers get their results at the end.
             executor.poll();
+            note_figures();
             return result.map_err(|error| format!("{error:?}"));
         }
         executor.poll();
+        note_figures();
         assert!(world.now_us.get() < until_us, "the recording does not end");
     }
 }

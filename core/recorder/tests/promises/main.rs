@@ -10,6 +10,7 @@ mod logger_rig;
 
 mod bad_input;
 mod failing_card;
+mod figures;
 mod flush;
 mod full_card;
 mod gaps;
