@@ -18,6 +18,8 @@
 //!
 //! `cargo xtask network`: tests this board.
 //!
+//! `cargo xtask network port`: only its build without a network.
+//!
 //! `cargo xtask boards`: builds the firmware for the chips that no emulator runs here, and prints its size.
 //!
 //! `cargo xtask boards --long`: hours on the emulated boards, near the bound and with many power cuts; writes dated runs
@@ -67,7 +69,7 @@ mod test;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask test | english | readme | firmware | crates | arduino | c | python | page | playground [--test] | pictures | rp2040 | qemu | network | boards [--long] | size | power-cut | bench [overhead|analyze|card|page|pan|playground|recorder|serve] | mutants [--limit SECONDS] | fuzz SECONDS";
+const USAGE: &str = "usage: cargo xtask test | english | readme | firmware | crates | arduino | c | python | page | playground [--test] | pictures | rp2040 | qemu | network [port] | boards [--long] | size | power-cut | bench [overhead|analyze|card|page|pan|playground|recorder|serve] | mutants [--limit SECONDS] | fuzz SECONDS";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -90,6 +92,7 @@ fn main() -> ExitCode {
         ["rp2040"] => rp2040::all().map(drop),
         ["qemu"] => qemu::start(),
         ["network"] => qemu::all().map(drop),
+        ["network", "port"] => qemu::port_only().map(drop),
         ["boards", "--long"] => qemu::long().and_then(|()| rp2040::long()),
         ["boards"] => boards::all().map(drop),
         ["size"] => size::all().map(drop),

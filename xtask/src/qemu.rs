@@ -1,9 +1,12 @@
-//! Runs the firmware of `firmware/sifive_u` in QEMU, with a card and a network, and judges what it recorded and served.
+//! Runs the firmware of `firmware/sifive_u` in QEMU, with a card and a network or a serial port, and judges what it
+//! recorded and served.
 
 mod bench;
 mod board;
+mod cable;
 mod faults;
 mod kills;
+mod port;
 mod stalls;
 
 use crate::firmware::image::Image;
@@ -12,7 +15,7 @@ use crate::run::{cargo, check, target};
 use board::{Board, Setup};
 use std::fmt::Write;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const MANIFEST: &str = "firmware/sifive_u/Cargo.toml";
 const PROGRAM: &str = "cardiograph-sifive-u";
@@ -23,11 +26,40 @@ const RATE_HZ: u32 = 860;
 const KILLS: usize = 5;
 const KILLS_LONG: usize = 50;
 
+/// A build of the firmware.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Firmware {
+    Network,
+    /// Without a network: the serial port takes commands, and the ring buffer is larger.
+    Port,
+}
+
+impl Firmware {
+    /// Returns the path of the program below the folder of its target.
+    pub fn program(self, folder: &Path) -> PathBuf {
+        match self {
+            Firmware::Network => folder.join(TARGET).join("release").join(PROGRAM),
+            Firmware::Port => folder.join("cardiograph-sifive-u-port"),
+        }
+    }
+
+    /// Returns a cargo command for this build.
+    fn cargo(self, command: &str) -> std::process::Command {
+        let mut cargo = cargo_firmware(command);
+        if self == Firmware::Port {
+            cargo.arg("--no-default-features");
+        }
+        cargo
+    }
+}
+
 /// Runs all tests; returns the number of tests passed.
 pub fn all() -> Result<usize, String> {
     let folder = prepare()?;
-    check(cargo_firmware("clippy").args(["--", "-Dwarnings"]))?;
-    let passed = faults::all(&folder)? + bench::all(&folder)?;
+    for firmware in [Firmware::Port, Firmware::Network] {
+        check(firmware.cargo("clippy").args(["--", "-Dwarnings"]))?;
+    }
+    let passed = faults::all(&folder)? + bench::all(&folder)? + port::all(&folder)?;
     kills::kill(&folder, KILLS)?;
     for case in &stalls::CASES {
         stalls::record(&folder, case, case.seconds)?;
@@ -35,10 +67,16 @@ pub fn all() -> Result<usize, String> {
     Ok(passed + KILLS + stalls::CASES.len())
 }
 
+/// Runs the tests of the build without a network; returns their number.
+pub fn port_only() -> Result<usize, String> {
+    port::all(&prepare()?)
+}
+
 /// Runs the same tests for longer and saves a dated report.
 pub fn long() -> Result<(), String> {
     let folder = prepare()?;
     faults::all(&folder)?;
+    let port = port::record(&folder, stalls::SECONDS_LONG)?;
     let mut text = String::from(stalls::TABLE);
     for case in &stalls::CASES {
         text.push_str(&stalls::record(&folder, case, stalls::SECONDS_LONG)?);
@@ -49,6 +87,7 @@ pub fn long() -> Result<(), String> {
         "\n{KILLS_LONG} kills of QEMU at random moments: fsck.fat finds no error, earlier recordings are unchanged, and \
          at most {lost_ms:.0} ms of samples are missing at the end; the durability window is 1000 ms.\n"
     );
+    let _ = write!(text, "\n{port}\n");
     crate::bench::save("network-board", &text)
 }
 
@@ -80,7 +119,12 @@ fn build() -> Result<PathBuf, String> {
     let folder = target().join("qemu");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     check(&mut cargo(&["fmt", "--manifest-path", MANIFEST, "--check"]))?;
-    check(&mut cargo_firmware("build"))?;
+    // Both builds have the same name: the first one is copied before the other one replaces it.
+    check(&mut Firmware::Port.cargo("build"))?;
+    let program = Firmware::Port.program(&folder);
+    fs::copy(Firmware::Network.program(&folder), &program)
+        .map_err(|error| format!("{}: {error}", program.display()))?;
+    check(&mut Firmware::Network.cargo("build"))?;
     Ok(folder)
 }
 

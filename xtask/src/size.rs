@@ -54,7 +54,7 @@ const MEMORY: [(&str, &str); 9] = [
     ("take::DESK", "requests to the recorder, and its gaps"),
     ("recorder::RECORDER", "recorder, file system and driver"),
     ("log::POOL", "task of the recorder"),
-    ("take::MEMORY", "connections: sockets and buffers"),
+    ("start::MEMORY", "connections: sockets and buffers"),
     ("serve::POOL", "tasks of the server"),
     ("ethernet::DMA", "frames of the Ethernet MAC"),
     ("sampling::NEWEST", "newest samples, for live clients"),

@@ -29,6 +29,8 @@ pub(crate) struct Buffers<'a> {
     free: [Option<Buffer<'a>>; READ_BUFFERS_MAX],
     /// Number of buffers, including those in use.
     count: usize,
+    /// Number of blocks in a buffer.
+    blocks: usize,
     /// Blocks that each buffer holds, free or not, if they are those on the card.
     held: [Option<Held>; READ_BUFFERS_MAX],
     /// The buffer that was given back last.
@@ -53,6 +55,7 @@ impl<'a> Buffers<'a> {
         Buffers {
             free,
             count: if size == 0 { 0 } else { count },
+            blocks: size,
             held: [None; READ_BUFFERS_MAX],
             last: 0,
         }
@@ -61,6 +64,11 @@ impl<'a> Buffers<'a> {
     /// Returns the number of buffers, including those in use.
     pub(crate) fn count(&self) -> usize {
         self.count
+    }
+
+    /// Returns the number of blocks in a buffer.
+    pub(crate) fn blocks(&self) -> usize {
+        self.blocks
     }
 
     /// Returns the number of free buffers.

@@ -380,6 +380,11 @@ impl<'a> ReadDesk<'a> {
         Ok(WriteBuffer::new(self, buffer.await?))
     }
 
+    /// Returns the length of a buffer, in bytes.
+    pub fn buffer_bytes(&self) -> usize {
+        self.inner.borrow().buffers.blocks() * BLOCK_BYTES
+    }
+
     /// Returns a buffer to the pool.
     pub(crate) fn give_back(&self, buffer: Buffer<'a>) {
         self.inner.borrow_mut().buffers.give_back(buffer);

@@ -8,11 +8,16 @@
 //! can see, and a power cut leaves nothing that the next start does not remove. The lines are those that
 //! `docs/formats.md` specifies, so that `cardiograph` reads the trace of a board's server like that of a sketch.
 
+use crate::path::Query;
+use crate::status::Refused;
 use crate::{Error, Storage};
 use core::fmt::{self, Write};
 
 /// Path whose folder has the files of the test. No file ever gets this name.
 const PATH: &str = "/BENCH.BIN";
+/// Writes of a test without arguments: those of the streams in study 5, 1 MiB in total.
+const BYTES: u64 = 512;
+const WRITES: u64 = 2048;
 /// Maximum length of a write, in bytes.
 const WRITE_BYTES_MAX: u64 = 64 << 10;
 /// Maximum number of writes: the index in a line has 32 bits.
@@ -23,12 +28,33 @@ const FILE_BYTES_MAX: u64 = u32::MAX as u64;
 const DELAY_MS_MAX: u64 = 60_000;
 /// Payload: printable, as in study 1.
 const PAYLOAD: [u8; 512] = [b'~'; 512];
+/// Length of a line of [`Payload::Lines`], in bytes.
+const LINE_BYTES: u32 = 100;
+/// Values in such a line after the latency, of five characters each.
+const LINE_VALUES: usize = 16;
+
+const BAD: Refused = Refused::bad(
+    "a test has bytes (1 to 65536) per write, writes per file, files and, after each write, delay (up to 60000 ms)",
+);
+const NO_LINES: Refused =
+    Refused::bad("lines that state the latency of the previous write have bytes=100");
 
 /// Writes in a line.
 const GROUP: usize = 16;
 /// Maximum length of a line, in bytes: the numbers of a full group have ten digits each.
 pub const BENCH_LINE_BYTES_MAX: usize = 512;
 const _: () = assert!(64 + GROUP * 22 <= BENCH_LINE_BYTES_MAX);
+
+/// Contents of the writes of a test.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Payload {
+    /// `~` throughout.
+    #[default]
+    Tildes,
+    /// Lines of 100 B as in the simulated recorder of study 1, which contain the latency of the previous write, in ms.
+    Lines,
+}
 
 /// Writes of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +63,7 @@ pub struct WriteTest {
     writes: u32,
     files: u32,
     delay_ms: u32,
+    payload: Payload,
 }
 
 impl WriteTest {
@@ -52,7 +79,37 @@ impl WriteTest {
             writes: writes as u32,
             files: files as u32,
             delay_ms: delay_ms as u32,
+            payload: Payload::Tildes,
         })
+    }
+
+    /// Describes the same test with another payload. `None` if the writes do not have its length.
+    pub fn with(self, payload: Payload) -> Option<WriteTest> {
+        let fits = payload == Payload::Tildes || self.bytes == LINE_BYTES;
+        fits.then_some(WriteTest { payload, ..self })
+    }
+
+    /// Reads the arguments of a request.
+    pub(crate) fn of(arguments: Query) -> Result<WriteTest, Refused> {
+        let number = |name, default| {
+            let number = arguments.number(name);
+            number.map(|number| number.unwrap_or(default))
+        };
+        let (bytes, writes) = (number("bytes", BYTES)?, number("writes", WRITES)?);
+        let (files, delay_ms) = (number("files", 1)?, number("delay", 0)?);
+        let Some(test) = WriteTest::new(bytes, writes, files, delay_ms) else {
+            let is_large =
+                bytes <= WRITE_BYTES_MAX && bytes.saturating_mul(writes) > FILE_BYTES_MAX;
+            return Err(if is_large {
+                Error::TooLarge.into()
+            } else {
+                BAD
+            });
+        };
+        match arguments.has("lines") {
+            true => test.with(Payload::Lines).ok_or(NO_LINES),
+            false => Ok(test),
+        }
     }
 }
 
@@ -90,6 +147,8 @@ pub struct Bench<'s, S: Storage> {
     /// Number of writes before those of the present group.
     printed: u32,
     group: Group,
+    /// Latency of the last write, in us.
+    last_us: u32,
 }
 
 /// Writes that have not been printed yet, in us modulo 2^32.
@@ -124,17 +183,27 @@ impl<'s, S: Storage> Bench<'s, S> {
     /// # Errors
     /// Those of [`Storage::create`].
     pub async fn begin(storage: &'s S, test: WriteTest) -> Result<Self, Error> {
-        let bytes = u64::from(test.bytes) * u64::from(test.writes);
-        Ok(Bench {
+        let mut bench = Bench {
             storage,
             test,
             stage: Stage::Begin,
-            upload: Some(storage.create(PATH, Some(bytes)).await?),
+            upload: None,
             file: 0,
             file_writes: 0,
             printed: 0,
             group: Group::default(),
-        })
+            last_us: 0,
+        };
+        bench.create().await?;
+        Ok(bench)
+    }
+
+    /// Begins the next file.
+    async fn create(&mut self) -> Result<(), Error> {
+        let bytes = u64::from(self.test.bytes) * u64::from(self.test.writes);
+        self.upload = Some(self.storage.create(PATH, Some(bytes)).await?);
+        self.file_writes = 0;
+        Ok(())
     }
 
     /// Ends the test before it is complete.
@@ -181,19 +250,24 @@ impl<'s, S: Storage> Bench<'s, S> {
                 self.stage = Stage::Ended(None);
                 return Ok(());
             }
-            self.file_writes = 0;
-            let bytes = u64::from(self.test.bytes) * u64::from(self.test.writes);
-            self.upload = Some(self.storage.create(PATH, Some(bytes)).await?);
+            self.create().await?;
         }
+        let line = match self.test.payload {
+            Payload::Tildes => None,
+            Payload::Lines => Some(line_of(self.last_us)),
+        };
+        let payload = line.as_ref().map_or(&PAYLOAD[..], |line| &line[..]);
         let upload = self.upload.as_mut().ok_or(Error::Changed)?;
         let start_us = now_us();
         let mut left = self.test.bytes as usize;
         while left > 0 {
-            let part = left.min(PAYLOAD.len());
-            self.storage.append(upload, &PAYLOAD[..part]).await?;
+            let part = left.min(payload.len());
+            self.storage.append(upload, &payload[..part]).await?;
             left -= part;
         }
-        self.group.add(start_us as u32, now_us() as u32);
+        let end_us = now_us();
+        self.last_us = end_us.saturating_sub(start_us) as u32;
+        self.group.add(start_us as u32, end_us as u32);
         self.file_writes += 1;
         Ok(())
     }
@@ -203,9 +277,7 @@ impl<'s, S: Storage> Bench<'s, S> {
         let mut line = Line { out, len: 0 };
         // A line always fits: see BENCH_LINE_BYTES_MAX.
         let _ = self.print(&mut line);
-        let checksum = crc16(line.out.get(..line.len).unwrap_or_default());
-        let _ = write!(line, " *{checksum:04X}");
-        line.len
+        line.finish()
     }
 
     fn print(&mut self, line: &mut Line) -> fmt::Result {
@@ -213,11 +285,26 @@ impl<'s, S: Storage> Bench<'s, S> {
         match self.stage {
             Stage::Begin => {
                 self.stage = Stage::Writing;
-                let bytes = self.test.bytes;
+                let WriteTest {
+                    bytes,
+                    writes,
+                    files,
+                    payload,
+                    ..
+                } = self.test;
+                let workload = match payload {
+                    Payload::Tildes => "stream",
+                    Payload::Lines => "self-timing",
+                };
+                let total = u64::from(writes) * u64::from(files);
                 write!(
                     line,
-                    "CG1 B library=cardiograph workload=stream bytes={bytes} clock_us=1"
-                )
+                    "CG1 B library=cardiograph workload={workload} bytes={bytes} clock_us=1 writes={total}"
+                )?;
+                match self.storage.write_bytes() {
+                    0 => Ok(()),
+                    bytes => write!(line, " buffer_bytes={bytes}"),
+                }
             }
             // The writes before an error come first.
             Stage::Writing | Stage::Ended(_) if count > 0 => {
@@ -251,6 +338,15 @@ struct Line<'a> {
     len: usize,
 }
 
+impl Line<'_> {
+    /// Appends the checksum; returns the length in bytes.
+    fn finish(&mut self) -> usize {
+        let checksum = crc16(self.out.get(..self.len).unwrap_or_default());
+        let _ = write!(self, " *{checksum:04X}");
+        self.len
+    }
+}
+
 impl Write for Line<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let room = self.out.get_mut(self.len..).ok_or(fmt::Error)?;
@@ -261,11 +357,48 @@ impl Write for Line<'_> {
     }
 }
 
+/// Writes the line of a test that did not begin, without its end, to `out`; returns its length in bytes.
+pub fn bench_refusal(reason: &str, out: &mut [u8; BENCH_LINE_BYTES_MAX]) -> usize {
+    let mut line = Line { out, len: 0 };
+    // Reasons are short sentences.
+    let _ = write!(line, "CG1 X 0 {reason}");
+    line.finish()
+}
+
+/// Returns a line of [`Payload::Lines`]: the latency in two digits, as in the study, and 16 values.
+fn line_of(latency_us: u32) -> [u8; LINE_BYTES as usize] {
+    let mut line = [b'0'; LINE_BYTES as usize];
+    let ms = (latency_us / 1000).min(99) as u8;
+    (line[0], line[1]) = (b'0' + ms / 10, b'0' + ms % 10);
+    for at in 0..LINE_VALUES {
+        line[2 + 6 * at] = b',';
+    }
+    line[2 + 6 * LINE_VALUES..].copy_from_slice(b"\r\n");
+    line
+}
+
 /// CRC-16/XMODEM.
-fn crc16(bytes: &[u8]) -> u16 {
+pub(crate) fn crc16(bytes: &[u8]) -> u16 {
     bytes.iter().fold(0, |crc, byte| {
         (0..8).fold(crc ^ u16::from(*byte) << 8, |crc: u16, _| {
             crc << 1 ^ if crc & 0x8000 == 0 { 0 } else { 0x1021 }
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_the_latency_and_sixteen_values() {
+        for (us, ms) in [(0, "00"), (7_999, "07"), (22_000, "22"), (123_000, "99")] {
+            let line = line_of(us);
+            let text = core::str::from_utf8(&line).unwrap();
+            let mut values = text.strip_suffix("\r\n").unwrap().split(',');
+            assert_eq!(values.next(), Some(ms));
+            assert_eq!(values.clone().count(), 16);
+            assert!(values.all(|value| value.len() == 5));
+        }
+    }
 }

@@ -268,8 +268,8 @@ impl<'d, 'a> Storage for CardStorage<'d, 'a> {
         Ok(())
     }
 
-    fn has_card(&self) -> bool {
-        true
+    fn write_bytes(&self) -> usize {
+        self.desk.buffer_bytes()
     }
 
     async fn commit(&self, upload: CardUpload<'d, 'a>, path: &str) -> Result<bool, Error> {

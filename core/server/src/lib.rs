@@ -12,7 +12,7 @@
 //!           ├── read, list, archive, slice, index ──> files, folders, tar, CSV
 //!           ├── upload, change                   ──> PUT, forms, DELETE
 //!           ├── propfind, copy, lock             ──> WebDAV                    (dav/)
-//!           ├── bench                            ──> trace of writes            (bench.rs)
+//!           ├── bench                            ──> trace of writes            (bench.rs, order.rs)
 //!           └── live, replay, state, control     ──> events, samples, status, recorder
 //!                 │                    │
 //!              Storage             Instrument                                   (storage.rs, instrument.rs)
@@ -92,6 +92,7 @@ mod instrument;
 mod limits;
 mod multipart;
 mod operations;
+mod order;
 #[cfg(feature = "page")]
 mod page;
 mod path;
@@ -108,7 +109,7 @@ mod text;
 mod timer;
 mod wire;
 
-pub use bench::{BENCH_LINE_BYTES_MAX, Bench, Next, WriteTest};
+pub use bench::{BENCH_LINE_BYTES_MAX, Bench, Next, Payload, WriteTest, bench_refusal};
 pub use card::{CardStorage, CardStorageFile, CardUpload};
 pub use card_recorder::{Actions, CardRecorder, LiveStream};
 pub use dav::Depth;
@@ -120,6 +121,7 @@ pub use instrument::{
     WriteLatency,
 };
 pub use limits::HEAD_BYTES_MAX;
+pub use order::{Order, OrderLine};
 pub use path::{Path, Query, decode_path, is_hidden};
 pub use range::{Selection, select};
 pub use route::{Live, Operation, Reading, Route, Slice, route};

@@ -127,9 +127,10 @@ pub trait Storage {
     /// [`Error::Full`], [`Error::OtherCard`], or a failure of the card.
     async fn append(&self, upload: &mut Self::Upload, bytes: &[u8]) -> Result<(), Error>;
 
-    /// Returns true if [`append`](Self::append) waits for a card, so that its duration says something about the card.
-    fn has_card(&self) -> bool {
-        false
+    /// Returns the length in bytes of the buffer that [`append`](Self::append) fills before it waits for a card, so that
+    /// its duration says something about the card. 0 if there is no card.
+    fn write_bytes(&self) -> usize {
+        0
     }
 
     /// Makes an upload durable and gives it its name in one step, replacing an old file of that name. Returns

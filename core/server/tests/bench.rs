@@ -81,7 +81,7 @@ fn every_write_is_in_the_trace() {
     let lines = lines(response.text());
     assert_eq!(
         lines[0],
-        "B library=cardiograph workload=stream bytes=1000 clock_us=1"
+        "B library=cardiograph workload=stream bytes=1000 clock_us=1 writes=36 buffer_bytes=2048"
     );
     // A write of 1000 B is two appends. The pauses are those of the request.
     let group = |count| " 3000,14000".repeat(count);
@@ -111,6 +111,22 @@ fn a_test_without_arguments_writes_a_mebibyte() {
     let lines = lines(response.text());
     assert_eq!(lines.len(), 1 + 2048 / 16 + 1);
     assert_eq!(lines.last(), Some(&"E 2048"));
+}
+
+#[test]
+fn lines_that_time_themselves_have_100_bytes() {
+    let (card, recorder) = (card(), idle());
+    let response = ask(&card, &recorder, "bytes=100&writes=2&lines=1");
+    assert_eq!(
+        lines(response.text())[..2],
+        [
+            "B library=cardiograph workload=self-timing bytes=100 clock_us=1 writes=2 buffer_bytes=2048",
+            "W 0 0 0 7000 0,7000"
+        ]
+    );
+    let refused = ask(&card, &recorder, "bytes=101&writes=2&lines=1");
+    assert_eq!(refused.status, 400);
+    assert!(refused.text().contains("bytes=100"), "{}", refused.text());
 }
 
 #[test]

@@ -1,43 +1,65 @@
 //! The network, and the tasks that serve the card's files.
 
 use crate::CONTROL;
-use crate::ethernet::Mac;
-use crate::memory::{CONNECTIONS, Connection};
+use crate::ethernet::{self, Mac};
+use crate::println;
 use crate::sampling::{FORMAT, NEWEST};
 use cardiograph_recorder::ReadDesk;
-use cardiograph_server::{CardRecorder, CardStorage, Config, LiveStream, Server, Timer};
+use cardiograph_server::{Buffers, CardRecorder, CardStorage, Config, LiveStream, Server, Timer};
 use embassy_executor::Spawner;
 use embassy_net::tcp::TcpSocket;
 use embassy_net::{
     Config as NetConfig, Ipv4Address, Ipv4Cidr, Runner, Stack, StackResources, StaticConfigV4,
 };
 use embassy_time::{Duration, Instant};
-use static_cell::StaticCell;
+use static_cell::{ConstStaticCell, StaticCell};
 
 /// Address in QEMU's network.
-pub const ADDRESS: Ipv4Address = Ipv4Address::new(10, 0, 2, 15);
+const ADDRESS: Ipv4Address = Ipv4Address::new(10, 0, 2, 15);
 const GATEWAY: Ipv4Address = Ipv4Address::new(10, 0, 2, 2);
 const PORT: u16 = 80;
+/// Connections at the same time.
+const CONNECTIONS: usize = 2;
+/// One segment of TCP.
+const RECEIVE_BYTES: usize = 536;
+/// Two segments, so that one is sent while the other one is acknowledged.
+const SEND_BYTES: usize = 2 * 536;
+
+/// Memory of a connection.
+struct Connection {
+    receive: [u8; RECEIVE_BYTES],
+    send: [u8; SEND_BYTES],
+    buffers: Buffers,
+}
+
+impl Connection {
+    const fn new() -> Connection {
+        Connection {
+            receive: [0; RECEIVE_BYTES],
+            send: [0; SEND_BYTES],
+            buffers: Buffers::new(),
+        }
+    }
+}
 
 /// Starts network and server.
-pub fn start(
-    spawner: Spawner,
-    mac: Mac,
-    desk: &'static ReadDesk<'static>,
-    resources: &'static mut StackResources<CONNECTIONS>,
-    connections: &'static mut [Connection; CONNECTIONS],
-) {
+pub fn start(spawner: Spawner, desk: &'static ReadDesk<'static>) {
+    static NETWORK: StaticCell<StackResources<CONNECTIONS>> = StaticCell::new();
+    static MEMORY: ConstStaticCell<[Connection; CONNECTIONS]> =
+        ConstStaticCell::new([const { Connection::new() }; CONNECTIONS]);
     let config = NetConfig::ipv4_static(StaticConfigV4 {
         address: Ipv4Cidr::new(ADDRESS, 24),
         gateway: Some(GATEWAY),
         dns_servers: Default::default(),
     });
-    let (stack, runner) = embassy_net::new(mac, config, resources, seed());
+    let resources = NETWORK.init_with(StackResources::new);
+    let (stack, runner) = embassy_net::new(ethernet::start(), config, resources, seed());
     let server = server(desk);
     spawner.spawn(run(runner).expect("spawned once"));
-    for memory in connections {
+    for memory in MEMORY.take() {
         spawner.spawn(serve(stack, server, memory).expect("one for each connection"));
     }
+    println!("http://{ADDRESS}");
 }
 
 /// Returns a number for ports and keys. It is not secret: the board has no source of noise.

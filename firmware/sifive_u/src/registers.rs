@@ -29,12 +29,14 @@ impl Register {
 /// Core-local interruptor: time, and the time of the next timer interrupt.
 pub const CLINT: Register = Register(0x0200_0000);
 /// Platform-level interrupt controller.
+#[cfg(feature = "network")]
 pub const PLIC: Register = Register(0x0C00_0000);
 /// First UART.
 pub const UART: Register = Register(0x1001_0000);
 /// SPI controller of the card.
 pub const SPI: Register = Register(0x1005_0000);
 /// Gigabit Ethernet MAC by Cadence.
+#[cfg(feature = "network")]
 pub const MAC: Register = Register(0x1009_0000);
 /// Words that QEMU sets before the start (`-device loader`), in place of jumpers. Zero by default.
 pub const SETTINGS: Register = Register(0x8200_0000);

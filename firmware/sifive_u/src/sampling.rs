@@ -1,7 +1,9 @@
 //! Samples that the timer interrupt pushes into the ring buffer.
 
 use crate::CONTROL;
-use cardiograph_recorder::{Column, Format, Kind, NewestMemory, Producer, PushError, Schema};
+#[cfg(feature = "network")]
+use cardiograph_recorder::NewestMemory;
+use cardiograph_recorder::{Column, Format, Kind, Producer, PushError, Schema};
 use core::cell::RefCell;
 use critical_section::Mutex;
 
@@ -35,7 +37,9 @@ const _: () = assert!(SAMPLE_BYTES == 100);
 pub const FORMAT: Format = Format::Binary(&[SCHEMA]);
 
 /// Samples that the server shows live: those of the last 4 ms. It reads older ones from the card.
+#[cfg(feature = "network")]
 const NEWEST_SAMPLES: usize = 4;
+#[cfg(feature = "network")]
 pub static NEWEST: NewestMemory<NEWEST_SAMPLES, SAMPLE_BYTES> = NewestMemory::new();
 
 /// State of the interrupt handler during a recording.
@@ -49,7 +53,10 @@ struct Sampling {
 }
 
 /// Takes samples from the next interrupt on, once the recorder is ready.
-pub fn start(mut producer: Producer<'static>) {
+pub fn start(
+    #[cfg_attr(not(feature = "network"), expect(unused_mut))] mut producer: Producer<'static>,
+) {
+    #[cfg(feature = "network")]
     producer.show(NEWEST.handle());
     let sampling = Sampling {
         producer,

@@ -1,4 +1,7 @@
 //! `cardiograph bench board:PORT`: receives the trace that a board prints over its serial port, or sends over HTTP.
+//!
+//! A sketch tests the card when the board starts. Cardiograph's firmware waits for a command, which is repeated until the
+//! trace begins, because bytes may be lost.
 
 mod http;
 mod test;
@@ -7,12 +10,14 @@ use crate::bench::Args;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
-use cardiograph_trace::{BoardLine, Loaded, ReadOptions, Trace, board_line, read_from};
+use cardiograph_trace::{
+    BoardLine, Loaded, ReadOptions, Trace, board_command, board_line, read_from,
+};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::termios::{ControlModes, OptionalActions, SpecialCodeIndex};
 use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::io::{ErrorKind, Read, Write};
 use std::time::{Duration, Instant};
 use test::Test;
 
@@ -23,6 +28,10 @@ const BAUD: u32 = 115_200;
 /// Time without a line of the trace after which the board counts as silent. A line covers 64 writes, any of which may
 /// stall.
 const SILENCE: Duration = Duration::from_secs(60);
+/// Time until the first command to start a test. Boards that opening the port restarts are past their boot loader then.
+const START: Duration = Duration::from_secs(2);
+/// Time after which the command is repeated, unless the trace has begun.
+const RESTART: Duration = Duration::from_secs(3);
 /// Maximum time that a read waits, in units of 0.1 s: signals are noticed within this time.
 const WAIT_DS: u8 = 1;
 /// Maximum length of a received text, in bytes: about 10 million writes.
@@ -41,8 +50,8 @@ pub fn measure(
 ) -> Result<(Trace, Vec<String>), Failure> {
     refuse_options(args)?;
     let limit = args.stop_after.map(|time| Instant::now() + time);
+    let test = Test::of(&args.workload)?;
     if port.starts_with("http://") {
-        let test = Test::of(&args.workload)?;
         let mut received = Received::new(test.writes());
         let end = http::receive(port, args, &test, &mut received, limit, interrupt);
         return trace_of(port, args, received, end?, interrupt);
@@ -56,7 +65,13 @@ pub fn measure(
     }
     let file = open(port, args.baud.unwrap_or(BAUD)).map_err(|why| failure(port, &why))?;
     let mut received = Received::new(0);
-    let end = receive(file, &mut received, limit, interrupt);
+    // A sketch is welcome unless the command line names the test.
+    received.expected = (args.workload != cardiograph_workload::DEFAULT).then(|| test.clone());
+    let mut starter = Starter::new(file, &test);
+    let end = receive(&mut starter, &mut received, limit, interrupt);
+    if !matches!(end, Ok(End::Complete)) {
+        starter.stop();
+    }
     let end = end.map_err(|why| failure(port, &why))?;
     trace_of(port, args, received, end, interrupt)
 }
@@ -78,7 +93,7 @@ fn trace_of(
         return Err(failure(port, NO_TRACE));
     };
     trace.about.target = args.target.clone();
-    if port.starts_with("http://") {
+    if port.starts_with("http://") || args.workload != cardiograph_workload::DEFAULT {
         trace.about.workload = args.workload.clone();
     }
     let warning = match end {
@@ -91,6 +106,7 @@ fn trace_of(
 
 const NO_TRACE: &str =
     "the board printed no trace; upload one of the examples of arduino/Cardiograph (docs/boards/)";
+const OTHER_TEST: &str = "the board runs a test of its own, because its sketch determines what it writes; remove --workload";
 
 fn refuse_options(args: &Args) -> Result<(), Failure> {
     let refused = [
@@ -111,13 +127,7 @@ fn refuse_options(args: &Args) -> Result<(), Failure> {
 
 /// Refuses options that only a board's server understands.
 fn refuse_on_serial(args: &Args) -> Result<(), Failure> {
-    refuse(&[
-        (
-            args.workload != cardiograph_workload::DEFAULT,
-            "--workload does not apply to serial ports, because the board's sketch determines what it writes",
-        ),
-        (args.auth.is_some(), "--auth applies to servers only"),
-    ])
+    refuse(&[(args.auth.is_some(), "--auth applies to servers only")])
 }
 
 fn refuse(refused: &[(bool, &str)]) -> Result<(), Failure> {
@@ -186,6 +196,12 @@ pub(super) struct Received {
     writes: u64,
     /// Number of writes of the whole test; 0 if it is not known.
     writes_total: u64,
+    /// The only test that is acceptable, if there is one.
+    expected: Option<Test>,
+    /// A line of the trace was received.
+    has_begun: bool,
+    /// Another test than the expected one began.
+    is_other: bool,
     /// Time of the last line of the trace.
     last: Instant,
     progress: Progress,
@@ -198,6 +214,9 @@ impl Received {
             line: 0,
             writes: 0,
             writes_total,
+            expected: None,
+            has_begun: false,
+            is_other: false,
             last: Instant::now(),
             progress: Progress::over_samples(writes_total),
         }
@@ -213,11 +232,17 @@ impl Received {
             let line = board_line(&self.text[self.line..self.line + length]);
             self.line += length + 1;
             match line {
-                Some(BoardLine::Begin) => self.writes = 0,
+                Some(BoardLine::Begin { bytes, writes }) => {
+                    self.writes = 0;
+                    self.writes_total = writes.unwrap_or(self.writes_total);
+                    let expected = self.expected.as_ref();
+                    self.is_other = expected.is_some_and(|test| !test.matches(bytes, writes));
+                }
                 Some(BoardLine::Writes(count)) => self.writes += count,
                 Some(BoardLine::End) => return true,
                 None => continue,
             }
+            self.has_begun = true;
             self.last = Instant::now();
         }
         false
@@ -249,15 +274,58 @@ impl Received {
     }
 }
 
+/// The serial port, and the command that starts the test.
+struct Starter {
+    port: File,
+    command: String,
+    /// Time of the next command.
+    next: Instant,
+    /// A command was sent.
+    has_sent: bool,
+}
+
+impl Starter {
+    fn new(port: File, test: &Test) -> Starter {
+        Starter {
+            port,
+            command: board_command(&format!("T {}", test.arguments())),
+            next: Instant::now() + START,
+            has_sent: false,
+        }
+    }
+
+    /// Sends the command if it is due. A port that does not accept it is that of a board that does not listen.
+    fn send_due(&mut self) {
+        if Instant::now() >= self.next {
+            self.next = Instant::now() + RESTART;
+            self.has_sent = true;
+            // The end of a line first: the board may have received part of one.
+            let _ = self
+                .port
+                .write_all(format!("\n{}", self.command).as_bytes());
+        }
+    }
+
+    /// Ends the test of a board that was started.
+    fn stop(&mut self) {
+        if self.has_sent {
+            let _ = self.port.write_all(board_command("Q").as_bytes());
+        }
+    }
+}
+
 fn receive(
-    mut file: File,
+    starter: &mut Starter,
     received: &mut Received,
     limit: Option<Instant>,
     interrupt: &Interrupt,
 ) -> Result<End, String> {
     let mut buffer = [0; 4096];
     loop {
-        let bytes = match file.read(&mut buffer) {
+        if !received.has_begun {
+            starter.send_due();
+        }
+        let bytes = match starter.port.read(&mut buffer) {
             Ok(bytes) => bytes,
             Err(error)
                 if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) =>
@@ -267,10 +335,14 @@ fn receive(
             Err(error) => return Err(format!("{error}; check the cable, and measure again")),
         };
         // After a hang-up, reads return nothing at once.
-        if bytes == 0 && rustix::termios::tcgetattr(&file).is_err() {
+        if bytes == 0 && rustix::termios::tcgetattr(&starter.port).is_err() {
             return Err("the port is gone; check the cable, and measure again".to_string());
         }
-        if received.add(&buffer[..bytes]) {
+        let is_complete = received.add(&buffer[..bytes]);
+        if received.is_other {
+            return Err(OTHER_TEST.to_string());
+        }
+        if is_complete {
             return Ok(End::Complete);
         }
         received.show();

@@ -8,7 +8,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, tcgetattr};
 use serde_json::Value;
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::process::Child;
 
@@ -80,6 +80,81 @@ impl Session {
     fn end(self) -> Run {
         Run::from(self.child.wait_with_output().unwrap())
     }
+}
+
+/// Returns the next line that the command sends.
+fn sent(board: &mut File) -> String {
+    let mut text = Vec::new();
+    while text.last() != Some(&b'\n') {
+        let mut byte = [0];
+        board.read_exact(&mut byte).unwrap();
+        text.extend(byte);
+    }
+    String::from_utf8(text).unwrap()
+}
+
+/// A trace of 20 writes as Cardiograph's firmware prints it.
+fn firmware_lines(bytes: u32) -> String {
+    let begin = format!(
+        "B library=cardiograph workload=stream bytes={bytes} clock_us=1 writes=20 buffer_bytes=1024"
+    );
+    let latencies = " 8,900".repeat(19);
+    [
+        line(&begin),
+        line(&format!("W 0 0 0 900{latencies}")),
+        line("E 20"),
+    ]
+    .concat()
+}
+
+#[test]
+fn a_board_that_waits_for_a_command_gets_it_again_until_it_responds() {
+    let folder = directory();
+    let toml = "name = \"w\"\n[[phase]]\ncalls_per_file = 20\nbytes_per_call = 64\n";
+    fs::write(folder.path().join("w.toml"), toml).unwrap();
+    let mut session = Session::begin(folder.path(), &["--workload", "w.toml", "--json", "-"]);
+    let expected = line("T bytes=64&writes=20&files=1&delay=0").replace('\r', "");
+    for _ in 0..2 {
+        assert_eq!(sent(&mut session.board), "\n");
+        assert_eq!(sent(&mut session.board), expected);
+    }
+    session.print(&firmware_lines(64));
+    let run = session.end();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let report: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(report["results"][0]["writes"], 20);
+    assert!(
+        run.stdout.contains("pass through a buffer of 1024 B"),
+        "{}",
+        run.stdout
+    );
+}
+
+#[test]
+fn another_test_than_the_requested_one_is_refused() {
+    let folder = directory();
+    for text in [firmware_lines(512), lines().concat()] {
+        let mut session = Session::begin(folder.path(), &["--workload", "self-timing"]);
+        session.print(&text);
+        let run = session.end();
+        assert_eq!(run.code, Some(2), "{}", run.stderr);
+        assert!(
+            run.stderr.contains("its sketch determines what it writes"),
+            "{}",
+            run.stderr
+        );
+    }
+}
+
+#[test]
+fn the_test_of_a_board_that_was_started_is_stopped() {
+    let folder = directory();
+    let mut session = Session::begin(folder.path(), &["--for", "3s"]);
+    assert_eq!(sent(&mut session.board), "\n");
+    assert!(sent(&mut session.board).starts_with("CG1 T bytes=512&writes="));
+    session.print(&lines()[..5].concat());
+    assert_eq!(sent(&mut session.board), line("Q").replace('\r', ""));
+    assert_eq!(session.end().code, Some(0));
 }
 
 /// Figures of a report without its target.
@@ -209,7 +284,7 @@ fn wrong_ports_and_options_have_a_remedy() {
         ),
         (
             &["board:http://127.0.0.1:1", "--workload", "magod2"],
-            "does not apply to a board's server",
+            "does not apply to a board,",
         ),
         (
             &["board:saved.txt", "--auth", "a:b"],
@@ -229,7 +304,7 @@ fn wrong_ports_and_options_have_a_remedy() {
         ),
         (
             &["board:saved.txt", "--workload", "magod2"],
-            "--workload does not apply to serial ports",
+            "does not apply to a board,",
         ),
         (
             &["sim:class10-16g@esp32", "--baud", "9600"],

@@ -23,7 +23,7 @@ pub use histogram::Histogram;
 pub use publish::{Existing, NewFile, WriteError};
 pub use read::{
     Aggregate, AggregateRow, BoardLine, Loaded, ReadError, ReadOptions, Recording, Scope, TimeUnit,
-    board_line, read, read_from, read_scope, read_scope_from, read_with_progress,
+    board_command, board_line, read, read_from, read_scope, read_scope_from, read_with_progress,
 };
 pub use run::Run;
 pub use shell::quoted;

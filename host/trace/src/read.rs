@@ -60,7 +60,7 @@ use std::io::{ErrorKind, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-pub use board::{BoardLine, board_line};
+pub use board::{BoardLine, board_command, board_line};
 pub use columns::Unit as TimeUnit;
 pub use error::ReadError;
 pub(crate) use own_csv::COLUMNS;

@@ -10,11 +10,11 @@ use std::path::Path;
 use std::process::Command;
 
 /// A test of 1,350 writes of a block each. The card is busy after every 270 blocks; blocks of the file system count, too.
-const WORKLOAD: &str =
+pub const WORKLOAD: &str =
     "name = \"blocks\"\n[[phase]]\ncalls_per_file = 1350\nbytes_per_call = 512\n";
-const WRITES: u64 = 1350;
-const STALL_MS: u32 = 100;
-const STALL_BLOCKS: u32 = 270;
+pub const WRITES: u64 = 1350;
+pub const STALL_MS: u32 = 100;
+pub const STALL_BLOCKS: u32 = 270;
 /// Stalls during the test.
 const STALLS: std::ops::RangeInclusive<u64> = 4..=7;
 
@@ -49,7 +49,7 @@ fn measure(folder: &Path) -> Result<(), String> {
     bench.args(["--stall-threshold", "50ms", "--json", "-", "--workload"]);
     let text = output_of(bench.arg(&workload))?;
     let report: Value = serde_json::from_str(&text).map_err(|_| format!("bench: {text}"))?;
-    check(&report["results"][0])?;
+    check(&report["results"][0], "the network")?;
     // The recording that was stopped is whole, and no file of the test remains.
     let (free, names) = (board.status(folder)?, folder.join("names.json"));
     board.request("GET", "/list?dir=/", &names)?;
@@ -61,7 +61,8 @@ fn measure(folder: &Path) -> Result<(), String> {
     judge::check_file_system(folder, "card.img").map(drop)
 }
 
-fn check(report: &Value) -> Result<(), String> {
+/// Checks the figures of a test whose trace came over the network or the serial port.
+pub fn check(report: &Value, over: &str) -> Result<(), String> {
     let number = |path: &str| report.pointer(path).and_then(Value::as_f64);
     let found = (
         number("/writes"),
@@ -77,7 +78,7 @@ fn check(report: &Value) -> Result<(), String> {
     match is_right {
         true => {
             println!(
-                "ok: bench over the network: {writes} writes, {stalls} stalls, the longest write {longest_us} us"
+                "ok: bench over {over}: {writes} writes, {stalls} stalls, the longest write {longest_us} us"
             );
             Ok(())
         }

@@ -1,13 +1,16 @@
 //! A board in QEMU: its process, its serial port, and requests to its server.
 
-use super::{PROGRAM, TARGET};
+use super::Firmware;
+use super::cable::{self, Cable};
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -22,9 +25,10 @@ const STALL_MS: &str = "0x82000000";
 const STALL_BLOCKS: &str = "0x82000004";
 const IS_WRITE_PROTECTED: &str = "0x82000008";
 
-/// Behaviour of the card, and the network.
+/// Firmware, behaviour of the card, and the network.
 #[derive(Clone, Copy)]
 pub struct Setup {
+    pub firmware: Firmware,
     /// Duration of stalls, in ms.
     pub stall_ms: u32,
     /// Blocks between stalls.
@@ -36,6 +40,7 @@ pub struct Setup {
 impl Setup {
     /// A card without stalls, and a network.
     pub const PLAIN: Setup = Setup {
+        firmware: Firmware::Network,
         stall_ms: 0,
         stall_blocks: 0,
         is_write_protected: false,
@@ -49,6 +54,10 @@ pub struct Board {
     port: u16,
     /// Port of QEMU's monitor.
     monitor: u16,
+    /// Input of the serial port.
+    input: Option<ChildStdin>,
+    /// Cable to a program on the computer.
+    cable: Arc<Mutex<Option<Cable>>>,
     lines: Receiver<String>,
     /// Lines that the board has printed so far.
     pub printed: Vec<String>,
@@ -89,31 +98,70 @@ impl Board {
             let word = format!("loader,addr={address},data={value},data-len=4");
             qemu.args(["-device", &word]);
         }
-        let program = folder.join(TARGET).join("release").join(PROGRAM);
-        qemu.arg("-kernel").arg(program);
-        qemu.stdin(Stdio::null()).stdout(Stdio::piped());
+        qemu.arg("-kernel").arg(setup.firmware.program(folder));
+        qemu.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut qemu = qemu
             .spawn()
             .map_err(|error| format!("qemu-system-riscv32: {error}"))?;
         let serial = qemu.stdout.take();
         let (sender, lines) = channel();
+        let cable = Arc::new(Mutex::new(None::<Cable>));
+        let shared = Arc::clone(&cable);
         thread::spawn(move || {
             let serial = serial
                 .into_iter()
-                .flat_map(|out| BufReader::new(out).lines());
+                .flat_map(|out| BufReader::new(out).split(b'\n'));
             for line in serial.map_while(Result::ok) {
+                let mut cable = shared.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Some(cable) = cable.as_mut() {
+                    cable.send(&line);
+                }
+                drop(cable);
+                let line = String::from_utf8_lossy(&line).trim_end().to_string();
                 if sender.send(line).is_err() {
                     return;
                 }
             }
         });
+        let input = qemu.stdin.take();
         Ok(Board {
             qemu,
             port,
             monitor,
+            input,
+            cable,
             lines,
             printed: Vec::new(),
         })
+    }
+
+    /// Sends bytes to the serial port.
+    pub fn send(&mut self, bytes: &[u8]) -> Result<(), String> {
+        let input = self.input.as_mut().ok_or("the board has no input")?;
+        let sent = input.write_all(bytes).and_then(|()| input.flush());
+        sent.map_err(|error| format!("serial port: {error}"))
+    }
+
+    /// Connects a cable to the serial port, and runs something with the path of its terminal. The cable loses a byte after
+    /// each `loses_each` bytes from the board; 0 for none.
+    pub fn with_cable<T>(
+        &mut self,
+        loses_each: usize,
+        run: impl FnOnce(&str) -> T,
+    ) -> Result<T, String> {
+        let (cable, terminal) = cable::connect(loses_each)?;
+        let input = self.input.as_mut().ok_or("the board has no input")?;
+        let plug = |cable| *self.cable.lock().unwrap_or_else(PoisonError::into_inner) = cable;
+        plug(Some(cable));
+        let is_over = AtomicBool::new(false);
+        let result = thread::scope(|scope| {
+            scope.spawn(|| terminal.pass_on(input, &is_over));
+            let result = run(terminal.path());
+            is_over.store(true, Ordering::Relaxed);
+            result
+        });
+        plug(None);
+        Ok(result)
     }
 
     /// Returns the port of the computer that leads to the board's server.

@@ -5,13 +5,9 @@ use crate::body::Body;
 use crate::path::Query;
 use crate::status::{Fault, Refused, Status};
 use crate::wire::{Length, Wire};
-use crate::{Error, Instrument, Server, Storage, Timer};
+use crate::{Instrument, Server, Storage, Timer};
 use core::cell::Cell;
 use embedded_io_async::{Read, Write};
-
-/// Writes of a test without arguments: those of the streams in study 5, 1 MiB in total.
-const BYTES: u64 = 512;
-const WRITES: u64 = 2048;
 
 const RECORDING: Refused = Refused::new(
     Status::Locked,
@@ -29,10 +25,6 @@ const NO_CLOCK: Refused = Refused::new(
     Status::NotImplemented,
     "this server has no clock that can measure writes",
 );
-const BAD: Refused = Refused::bad(
-    "a test has bytes (1 to 65536) per write, writes per file, files and, after each write, delay (up to 60000 ms)",
-);
-
 /// The test that may be under way.
 struct Ticket<'a>(&'a Cell<bool>);
 
@@ -51,13 +43,13 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         query: Query<'_>,
     ) -> Result<(), Fault> {
         let test = match body.is_read() {
-            true => test_of(query)?,
-            false => test_of(body.form(wire).await?)?,
+            true => WriteTest::of(query)?,
+            false => WriteTest::of(body.form(wire).await?)?,
         };
         if self.is_recording() {
             return Err(RECORDING.into());
         }
-        if !self.storage.has_card() {
+        if self.storage.write_bytes() == 0 {
             return Err(NO_CARD_BEHIND.into());
         }
         if self.timer.now_us().is_none() {
@@ -94,21 +86,5 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
     fn is_recording(&self) -> bool {
         let status = self.instrument.status();
         status.is_some_and(|status| status.is_recording)
-    }
-}
-
-fn test_of(arguments: Query) -> Result<WriteTest, Fault> {
-    let number = |name, default| match arguments.number(name) {
-        Ok(number) => Ok(number.unwrap_or(default)),
-        Err(refused) => Err(refused),
-    };
-    let (bytes, writes) = (number("bytes", BYTES)?, number("writes", WRITES)?);
-    let (files, delay_ms) = (number("files", 1)?, number("delay", 0)?);
-    match WriteTest::new(bytes, writes, files, delay_ms) {
-        Some(test) => Ok(test),
-        None if bytes.saturating_mul(writes) > u64::from(u32::MAX) && bytes <= 1 << 16 => {
-            Err(Error::TooLarge.into())
-        }
-        None => Err(BAD.into()),
     }
 }

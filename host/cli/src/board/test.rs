@@ -1,23 +1,37 @@
-//! Workloads that a board's server can run.
+//! Workloads that a board can run.
 
 use crate::failure::Failure;
 use crate::workload_file::OwnedWorkload;
 use cardiograph_workload::{OperationKind, Order, Phase, Span, Sync};
 
-/// Longest write that the server accepts, in bytes.
+/// Longest write that the board accepts, in bytes.
 const WRITE_BYTES_MAX: u32 = 64 << 10;
+/// Workload for boards only: 10 files of 1000 lines of 100 B, which state the latency of the previous write, as in the
+/// simulated recorder of study 1.
+pub const SELF_TIMING: &str = "self-timing";
 
 /// The writes of a workload.
+#[derive(Clone)]
 pub struct Test {
     bytes: u32,
     writes: u32,
     files: u32,
     delay_ms: u32,
+    has_lines: bool,
 }
 
 impl Test {
     /// Returns the writes of a workload that consists of one phase of plain writes to open files.
     pub fn of(workload: &str) -> Result<Test, Failure> {
+        if workload == SELF_TIMING {
+            return Ok(Test {
+                bytes: 100,
+                writes: 1000,
+                files: 10,
+                delay_ms: 100,
+                has_lines: true,
+            });
+        }
         let owned = OwnedWorkload::named(workload)?;
         match owned.borrow().phases {
             [phase] if is_plain(phase) => Ok(Test {
@@ -25,10 +39,11 @@ impl Test {
                 writes: phase.calls_per_file,
                 files: phase.files,
                 delay_ms: phase.delay_us / 1000,
+                has_lines: false,
             }),
             _ => Err(Failure::new(format!(
-                "--workload {workload} does not apply to a board's server, which writes files one after another, keeps \
-                 them open and times each write of at most 64 KiB; use {}, or a TOML file",
+                "--workload {workload} does not apply to a board, which writes files one after another, keeps them open \
+                 and times each write of at most 64 KiB; use {}, {SELF_TIMING}, or a TOML file",
                 cardiograph_workload::DEFAULT
             ))),
         }
@@ -39,6 +54,11 @@ impl Test {
         u64::from(self.writes) * u64::from(self.files)
     }
 
+    /// Returns true if a board states that it runs this test.
+    pub fn matches(&self, bytes: Option<u64>, writes: Option<u64>) -> bool {
+        bytes == Some(self.bytes.into()) && writes == Some(self.writes())
+    }
+
     /// Returns the arguments of the request.
     pub fn arguments(&self) -> String {
         let Test {
@@ -46,8 +66,10 @@ impl Test {
             writes,
             files,
             delay_ms,
+            has_lines,
         } = self;
-        format!("bytes={bytes}&writes={writes}&files={files}&delay={delay_ms}")
+        let lines = if *has_lines { "&lines=1" } else { "" };
+        format!("bytes={bytes}&writes={writes}&files={files}&delay={delay_ms}{lines}")
     }
 }
 

@@ -92,8 +92,13 @@ fn body(line: &[u8]) -> Option<&str> {
 /// Kind of an undamaged line of a board's trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BoardLine {
-    /// A run begins.
-    Begin,
+    /// A run begins: bytes per write and total number of writes, if the line states them.
+    Begin {
+        /// Bytes per write.
+        bytes: Option<u64>,
+        /// Total number of writes.
+        writes: Option<u64>,
+    },
     /// This many writes.
     Writes(u64),
     /// The run ended, or was stopped.
@@ -103,10 +108,31 @@ pub enum BoardLine {
 /// Recognises a line of a board's trace; `None` for any other or damaged line.
 pub fn board_line(line: &[u8]) -> Option<BoardLine> {
     Some(match Message::parse(body(line)?)? {
-        Message::Begin(_) => BoardLine::Begin,
+        Message::Begin(settings) => {
+            let number = |name| {
+                let mut settings = named(settings);
+                settings.find_map(|(found, value)| (found == name).then(|| value.parse().ok())?)
+            };
+            BoardLine::Begin {
+                bytes: number("bytes"),
+                writes: number("writes"),
+            }
+        }
         Message::Writes(writes) => BoardLine::Writes(writes.spans_us()?.len() as u64),
         Message::End { .. } => BoardLine::End,
     })
+}
+
+/// Returns the names and values of settings.
+fn named(settings: &str) -> impl Iterator<Item = (&str, &str)> {
+    settings.split(' ').filter_map(|word| word.split_once('='))
+}
+
+/// Returns a line with its checksum and its end, as a board expects commands: `body` is its kind and its fields.
+pub fn board_command(body: &str) -> String {
+    let protected = format!("CG1 {body}");
+    let checksum = crc16(protected.as_bytes());
+    format!("{protected} *{checksum:04X}\n")
 }
 
 /// CRC-16/XMODEM.
@@ -242,12 +268,14 @@ impl Run {
         (run.phase, run.has_settings) = (Phase::Running, true);
         (run.dropped, run.damaged) = (dropped, self.damaged);
         let (mut board, mut library) = ("a board", "an unknown library");
-        for (name, value) in settings.split(' ').filter_map(|word| word.split_once('=')) {
+        let mut buffer_bytes = None;
+        for (name, value) in named(settings) {
             match (name, value.parse::<u64>()) {
                 ("bytes", Ok(bytes @ 1..=WRITE_BYTES_MAX)) => run.bytes = bytes,
                 ("clock_us", Ok(us @ 1..=1_000_000)) => {
                     run.trace.about.clock_resolution_ns = Some(us * 1000);
                 }
+                ("buffer_bytes", Ok(bytes)) => buffer_bytes = Some(bytes),
                 ("board", _) => board = value,
                 ("library", _) => library = value,
                 ("workload", _) => run.trace.about.workload = shown(value.as_bytes()),
@@ -257,6 +285,11 @@ impl Run {
         run.trace.about.notes.clear();
         let (board, library) = (shown(board.as_bytes()), shown(library.as_bytes()));
         run.note(format!("Measured on {board} with {library}."));
+        if let Some(bytes) = buffer_bytes {
+            run.note(format!(
+                "Writes pass through a buffer of {bytes} B: only a write that fills it waits for the card."
+            ));
+        }
         run
     }
 
