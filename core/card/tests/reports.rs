@@ -27,6 +27,8 @@ struct Alterations {
     size: Option<u16>,
     /// Response to every CMD8.
     interface: Option<[u8; 4]>,
+    /// CMD59 arrives at the card with a flipped bit: it disables checksums.
+    disables_checksums: bool,
     /// Number of times that each received block of 512 bytes arrives with a flipped bit.
     flips: u32,
     flipped: u32,
@@ -113,6 +115,13 @@ impl spi::SpiBus for AlteringBus {
                 let announced = &mut self.alterations.borrow_mut().announced;
                 announced.push(u32::from_be_bytes(argument));
             }
+        }
+        if self.command == 59 && self.alterations.borrow().disables_checksums {
+            let mut words = words.to_vec();
+            if let [_, _, _, _, _, argument, _] = &mut words[..] {
+                *argument &= !1;
+            }
+            return blocking::SpiBus::write(&mut self.bus, &words);
         }
         blocking::SpiBus::write(&mut self.bus, words)
     }
@@ -242,6 +251,15 @@ fn a_card_that_does_not_accept_the_voltage_is_not_supported() {
         alterations.borrow_mut().interface = Some(echo);
         assert_eq!(done(driver.acquire()), expected, "{echo:?}");
     }
+}
+
+#[test]
+fn a_card_that_does_not_enable_checksums_is_refused() {
+    let (mut driver, alterations) = new_driver();
+    alterations.borrow_mut().disables_checksums = true;
+    assert_eq!(done(driver.acquire()), Err(Error::Garbled));
+    alterations.borrow_mut().disables_checksums = false;
+    done(driver.acquire()).unwrap();
 }
 
 #[test]

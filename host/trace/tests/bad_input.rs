@@ -259,6 +259,11 @@ fn other_formats() {
         sentence(b"\x7FELF\x80\x81\xFF garbage \xC0\n"),
         "run7.csv: binary data in an unknown format, neither Parquet nor ULog; `cardiograph analyze --help` lists the formats"
     );
+    let recording = include_bytes!("../../../tests/data/recordings/REC00002.BIN");
+    assert_eq!(
+        sentence(recording),
+        "run7.csv: this is a binary recording; convert it first, with cardiograph export run7.csv --csv recording.csv"
+    );
     assert_eq!(
         sentence(b"\xFF\xFEi\0n\0"),
         "run7.csv: the text is UTF-16; save it as UTF-8, or run iconv -f UTF-16 -t UTF-8 run7.csv | cardiograph analyze -"

@@ -1,9 +1,9 @@
 //! The durability window: the data that a power cut may destroy at any time.
 
-use crate::fat_rig::Disk;
+use crate::fat_rig::{Disk, check};
 use crate::logger_rig::{Input, lines, record};
 use crate::promise::*;
-use cardiograph_recorder::{Control, Window};
+use cardiograph_recorder::{Column, Control, Format, Kind, Schema, Window};
 use std::cell::RefCell;
 
 /// Returns the loss that a power cut would cause now: age of the oldest lost sample in us, and number of lost samples.
@@ -106,5 +106,63 @@ fn the_last_samples_before_a_pause_become_durable() {
         });
         let left = left.take().expect("the producer was silent for the window");
         assert_eq!(cost(&left, samples, 1_000).1, 0, "of {samples}");
+    }
+}
+
+/// 59 samples fill the payload of a block: 472 bytes.
+const NUMBERS: Schema = Schema::new(&[
+    Column {
+        name: "low",
+        kind: Kind::U32,
+    },
+    Column {
+        name: "high",
+        kind: Kind::U32,
+    },
+]);
+
+/// Returns the samples in the blocks of binary files, read as docs/formats.md describes them.
+fn binary_samples(disk: &Disk) -> Vec<u64> {
+    let mut samples = Vec::new();
+    for (name, entry) in check(disk, 0).unwrap().files {
+        if !name.ends_with("BIN") {
+            continue;
+        }
+        for block in &entry.blocks[..entry.size as usize / 512] {
+            let block = disk.block(*block);
+            if block[12] == 1 {
+                let used = usize::from(u16::from_le_bytes([block[14], block[15]]));
+                let chunks = block[36..36 + used].as_chunks().0.iter();
+                samples.extend(chunks.map(|bytes| u64::from_le_bytes(*bytes)));
+            }
+        }
+    }
+    samples
+}
+
+#[test]
+fn binary_samples_that_fill_a_block_exactly_become_durable_in_a_pause() {
+    for samples in [588, 589, 590, 591, 649] {
+        let (control, left) = (Control::new(), RefCell::new(None));
+        let input = Input {
+            format: Format::Binary(&[NUMBERS]),
+            make: Box::new(|index| index.to_le_bytes().to_vec()),
+            closes: false,
+            window: Window::Us(200_000),
+            ..lines(16_384, LINE_BYTES, 1_000, samples)
+        };
+        let mut last_us = None;
+        record(case(&control, 128 << 10, SMALL_BLOCKS), [input], |moment| {
+            if moment.pushed[0] == samples {
+                let last_us = *last_us.get_or_insert(moment.now_us);
+                if moment.now_us > last_us + 200_000 && left.borrow().is_none() {
+                    left.replace(Some(moment.durable.clone()));
+                    control.stop();
+                }
+            }
+        });
+        let left = left.take().expect("the producer was silent for the window");
+        let read = binary_samples(&after_cut(&left));
+        assert_eq!(read, Vec::from_iter(0..samples), "of {samples}");
     }
 }

@@ -54,10 +54,27 @@ pub(super) fn refuse_binary(head: &[u8]) -> Result<(), Fault> {
         let command = format!("{command} | {ANALYZE}");
         return Err(Problem::Prose { what, command }.in_file());
     }
-    match PROGRAMS.iter().find(starts) {
-        Some(&(_, what, remedy)) => Err(Problem::Container { what, remedy }.in_file()),
+    let found = PROGRAMS.iter().find(starts);
+    match found
+        .map(|(_, what, remedy)| (*what, *remedy))
+        .or_else(|| own(head))
+    {
+        Some((what, remedy)) => Err(Problem::Container { what, remedy }.in_file()),
         None => Ok(()),
     }
+}
+
+/// Cardiograph's own binary recordings: the header follows the fields of the first block, which were fewer in version
+/// 0.1.
+fn own(head: &[u8]) -> Option<(&'static str, &'static str)> {
+    let has_header = |at: usize| {
+        let header = head.get(at..);
+        header.is_some_and(|header| header.starts_with(b"cardiograph recording "))
+    };
+    (has_header(28) || has_header(36)).then_some((
+        "this is a binary recording",
+        "convert it first, with cardiograph export FILE --csv recording.csv",
+    ))
 }
 
 /// Refuses text whose first rows are in another notation.
