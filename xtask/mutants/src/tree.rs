@@ -2,7 +2,7 @@
 
 use crate::list::Mutant;
 use crate::plant::{Planted, plant};
-use crate::{CRATES, PACKAGES, at, cargo, output_of, root};
+use crate::{CRATES, PACKAGES, at, cargo, fingerprint, output_of, root};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -48,6 +48,8 @@ pub(crate) use planting::planted;
 /// A copy of the checkout.
 pub struct Tree {
     pub folder: PathBuf,
+    /// Source files of the mutated crates, which are written with the mutants in them.
+    sources: Vec<String>,
 }
 
 /// A program with tests.
@@ -59,15 +61,24 @@ pub struct Program {
 }
 
 impl Tree {
-    /// Copies the files of the checkout that git tracks or would track.
+    /// Copies the files of the checkout that git tracks or would track. Unchanged files keep their times, so that only
+    /// what depends on changed ones is built again.
     pub fn new(folder: PathBuf) -> Result<Tree, String> {
         let mut list = Command::new("git");
         list.args(["ls-files", "--cached", "--others", "--exclude-standard"]);
         let files = output_of(list.current_dir(root()))?;
         for name in CRATES {
-            let _ = std::fs::remove_dir_all(folder.join(name));
+            let there = files.lines().filter(|file| root().join(file).exists());
+            remove_others(&folder, &folder.join(name), &there.collect())?;
         }
-        for file in files.lines() {
+        let is_source = |file: &&str| {
+            let name = CRATES.iter().find(|name| file.starts_with(*name));
+            name.is_some_and(|name| file[name.len()..].starts_with("/src/"))
+                && file.ends_with(".rs")
+                && root().join(file).exists()
+        };
+        let (sources, others): (Vec<&str>, Vec<&str>) = files.lines().partition(is_source);
+        for file in others {
             let (from, to) = (root().join(file), folder.join(file));
             // A file that was removed is still tracked.
             let Ok(bytes) = std::fs::read(&from) else {
@@ -81,22 +92,54 @@ impl Tree {
             }
             std::fs::write(&to, bytes).map_err(at(&to))?;
         }
-        Ok(Tree { folder })
+        Ok(Tree {
+            folder,
+            sources: sources.into_iter().map(str::to_string).collect(),
+        })
     }
 
     /// Plants all mutants that compile; returns their numbers.
     pub fn plant(&self, mutants: &[Mutant]) -> Result<BTreeSet<u32>, String> {
-        let mut removed = BTreeSet::new();
+        let mut removed = self.known_failures(mutants)?;
         loop {
             let files = self.write(mutants, &removed)?;
             let failed = self.failed_places(&files)?;
             if failed.is_empty() {
+                self.keep_failures(mutants, &removed)?;
                 let all = files.values().flat_map(|planted| &planted.places);
                 return Ok(all.map(|(_, id)| *id).collect());
             }
             eprintln!("{} mutants do not compile as a branch", failed.len());
             removed.extend(failed);
         }
+    }
+
+    /// Returns the mutants that did not compile in an earlier run, unless their files have changed since. With them, the
+    /// planted files would change twice, and everything would be built again.
+    fn known_failures(&self, mutants: &[Mutant]) -> Result<BTreeSet<u32>, String> {
+        let text = std::fs::read_to_string(self.failures_path()).unwrap_or_default();
+        let known: BTreeSet<&str> = text.lines().collect();
+        let mut failures = BTreeSet::new();
+        for mutant in mutants {
+            if known.contains(&*key_of(mutant)?) {
+                failures.insert(mutant.id);
+            }
+        }
+        Ok(failures)
+    }
+
+    fn keep_failures(&self, mutants: &[Mutant], failed: &BTreeSet<u32>) -> Result<(), String> {
+        let mut text = String::new();
+        for mutant in mutants.iter().filter(|mutant| failed.contains(&mutant.id)) {
+            text.push_str(&key_of(mutant)?);
+            text.push('\n');
+        }
+        let path = self.failures_path();
+        std::fs::write(&path, text).map_err(at(&path))
+    }
+
+    fn failures_path(&self) -> PathBuf {
+        self.folder.with_extension("failures")
     }
 
     fn write(
@@ -111,8 +154,8 @@ impl Tree {
         {
             by_file.entry(&mutant.file).or_default().push(mutant);
         }
-        for name in CRATES {
-            by_file.entry(switch_file(name)).or_default();
+        for file in &self.sources {
+            by_file.entry(file).or_default();
         }
         let count = (mutants.len() + 1).to_string();
         let mut files = BTreeMap::new();
@@ -126,6 +169,9 @@ impl Tree {
             }
             let to = self.folder.join(file);
             if std::fs::read_to_string(&to).map_or(true, |old| old != planted.text) {
+                if let Some(parent) = to.parent() {
+                    std::fs::create_dir_all(parent).map_err(at(parent))?;
+                }
                 std::fs::write(&to, &planted.text).map_err(at(&to))?;
             }
             files.insert(file.to_string(), planted);
@@ -221,6 +267,28 @@ impl Tree {
             .filter_map(|it| it["message"]["rendered"].as_str());
         Err(rendered.collect::<Vec<_>>().join("\n"))
     }
+}
+
+/// Returns the name of a mutant with the hash of its file.
+fn key_of(mutant: &Mutant) -> Result<String, String> {
+    Ok(format!("{} {}", fingerprint(&mutant.file)?, mutant.name))
+}
+
+/// Removes the files below a folder of the copy that are no longer in the checkout.
+fn remove_others(copy: &Path, folder: &Path, files: &BTreeSet<&str>) -> Result<(), String> {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return Ok(());
+    };
+    for entry in entries {
+        let path = entry.map_err(at(folder))?.path();
+        let name = path.strip_prefix(copy).ok().and_then(Path::to_str);
+        match path.is_dir() {
+            true => remove_others(copy, &path, files)?,
+            false if name.is_some_and(|name| files.contains(name)) => (),
+            false => std::fs::remove_file(&path).map_err(at(&path))?,
+        }
+    }
+    Ok(())
 }
 
 fn switch_file(name: &str) -> &'static str {
