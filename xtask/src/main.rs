@@ -27,6 +27,12 @@
 //!
 //! `cargo xtask python`: only the tests of the Python package.
 //!
+//! `cargo xtask dist [TARGET]`: builds and starts the binaries of a release; archives and checksums go to `target/dist`.
+//!
+//! `cargo xtask targets`: checks that the command compiles for the targets of a release.
+//!
+//! `cargo xtask wheel [TARGET]`: builds the wheels of the Python package in `target/wheels`, and imports one.
+//!
 //! `cargo xtask page`: only the page of the server, in headless Chromium.
 //!
 //! `cargo xtask playground`: builds the playground in `target/playground`.
@@ -50,6 +56,7 @@ mod bench;
 mod boards;
 mod c;
 mod crates;
+mod dist;
 mod english;
 mod firmware;
 mod fuzz;
@@ -66,10 +73,11 @@ mod rp2040;
 mod run;
 mod size;
 mod test;
+mod wheel;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask test | english | readme | firmware | crates | arduino | c | python | page | playground [--test] | pictures | rp2040 | qemu | network [port] | boards [--long] | size | power-cut | bench [overhead|analyze|card|page|pan|playground|recorder|serve] | mutants [--limit SECONDS] | fuzz SECONDS";
+const USAGE: &str = "usage: cargo xtask test | english | readme | firmware | crates | arduino | c | python | dist [TARGET] | targets | wheel [TARGET] | page | playground [--test] | pictures | rp2040 | qemu | network [port] | boards [--long] | size | power-cut | bench [overhead|analyze|card|page|pan|playground|recorder|serve] | mutants [--limit SECONDS] | fuzz SECONDS";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -82,6 +90,11 @@ fn main() -> ExitCode {
         ["mutants", args @ ..] => mutants::with(args),
         ["arduino"] => arduino::all().map(drop),
         ["c"] => c::all().map(drop),
+        ["dist"] => dist::build(None),
+        ["dist", target] => dist::build(Some(target)),
+        ["wheel"] => wheel::build(None),
+        ["wheel", target] => wheel::build(Some(target)),
+        ["targets"] => dist::check_targets().map(drop),
         ["python"] => python::tests().map(drop),
         ["crates"] => crates::all().map(drop),
         ["firmware"] => firmware::all().map(drop),

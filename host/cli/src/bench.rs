@@ -572,12 +572,6 @@ fn device_note(device: &StorageInfo, io: IoArg) -> String {
 /// Describes the host and the time of the run, to distinguish reports.
 pub fn host_and_time() -> String {
     let now = humantime::format_rfc3339_seconds(std::time::SystemTime::now());
-    let system = rustix::system::uname();
-    format!(
-        "Measured {now} on {}, {} {} {}.",
-        system.nodename().to_string_lossy(),
-        system.sysname().to_string_lossy(),
-        system.release().to_string_lossy(),
-        system.machine().to_string_lossy(),
-    )
+    let computer = cardiograph_system::computer();
+    format!("Measured {now} on {}, {}.", computer.name, computer.system)
 }

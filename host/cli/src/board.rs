@@ -4,6 +4,8 @@
 //! trace begins, because bytes may be lost.
 
 mod http;
+#[cfg_attr(not(unix), path = "board/no_serial.rs")]
+mod serial;
 mod test;
 
 use crate::bench::Args;
@@ -13,9 +15,6 @@ use crate::progress::Progress;
 use cardiograph_trace::{
     BoardLine, Loaded, ReadOptions, Trace, board_command, board_line, read_from,
 };
-use rustix::fs::{Mode, OFlags};
-use rustix::io::Errno;
-use rustix::termios::{ControlModes, OptionalActions, SpecialCodeIndex};
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::time::{Duration, Instant};
@@ -32,8 +31,6 @@ const SILENCE: Duration = Duration::from_secs(60);
 const START: Duration = Duration::from_secs(2);
 /// Time after which the command is repeated, unless the trace has begun.
 const RESTART: Duration = Duration::from_secs(3);
-/// Maximum time that a read waits, in units of 0.1 s: signals are noticed within this time.
-const WAIT_DS: u8 = 1;
 /// Maximum length of a received text, in bytes: about 10 million writes.
 const TEXT_BYTES_MAX: usize = 256 << 20;
 
@@ -63,7 +60,7 @@ pub fn measure(
              {PREFIX}http://192.168.4.1"
         )));
     }
-    let file = open(port, args.baud.unwrap_or(BAUD)).map_err(|why| failure(port, &why))?;
+    let file = serial::open(port, args.baud.unwrap_or(BAUD)).map_err(|why| failure(port, &why))?;
     let mut received = Received::new(0);
     // A sketch is welcome unless the command line names the test.
     received.expected = (args.workload != cardiograph_workload::DEFAULT).then(|| test.clone());
@@ -139,43 +136,6 @@ fn refuse(refused: &[(bool, &str)]) -> Result<(), Failure> {
 
 fn failure(port: &str, why: &str) -> Failure {
     Failure::new(format!("{port}: {why}"))
-}
-
-/// Opens a serial port without flow control. This restarts many boards.
-fn open(port: &str, baud: u32) -> Result<File, String> {
-    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let opened = rustix::fs::open(port, flags, Mode::empty());
-    let file = opened.map_err(|error| match error {
-        Errno::NOENT => {
-            "no such serial port; connect the board, and look for /dev/ttyACM* or /dev/ttyUSB*"
-                .to_string()
-        }
-        Errno::ACCESS => {
-            "permission denied; join the group that owns the port, often dialout".to_string()
-        }
-        Errno::BUSY => "another program uses the port; close the serial monitor".to_string(),
-        error => format!("{error}; name the serial port of a board"),
-    })?;
-    let set = || {
-        let mut modes = rustix::termios::tcgetattr(&file)?;
-        modes.make_raw();
-        modes.control_modes |= ControlModes::CLOCAL | ControlModes::CREAD;
-        modes.special_codes[SpecialCodeIndex::VMIN] = 0;
-        modes.special_codes[SpecialCodeIndex::VTIME] = WAIT_DS;
-        modes.set_speed(baud)?;
-        rustix::termios::tcsetattr(&file, OptionalActions::Flush, &modes)?;
-        rustix::fs::fcntl_setfl(&file, OFlags::RDWR)
-    };
-    match set() {
-        Ok(()) => Ok(File::from(file)),
-        Err(Errno::NOTTY) => {
-            Err("not a serial port; to read a saved trace, use `cardiograph analyze`".to_string())
-        }
-        Err(Errno::INVAL) => Err(format!(
-            "the port does not support {baud} baud; name another speed with --baud"
-        )),
-        Err(error) => Err(format!("{error}; name the serial port of a board")),
-    }
 }
 
 /// Reason why the reception ended.
@@ -335,7 +295,7 @@ fn receive(
             Err(error) => return Err(format!("{error}; check the cable, and measure again")),
         };
         // After a hang-up, reads return nothing at once.
-        if bytes == 0 && rustix::termios::tcgetattr(&starter.port).is_err() {
+        if bytes == 0 && serial::is_gone(&starter.port) {
             return Err("the port is gone; check the cable, and measure again".to_string());
         }
         let is_complete = received.add(&buffer[..bytes]);

@@ -14,13 +14,15 @@ use cardiograph_report::{DiskFact, DiskFailure, DiskSummary, units};
 use cardiograph_store::HostClock;
 use cardiograph_trace::About;
 use cardiograph_workload::{Outcome, Workload, run as run_workload};
-use std::os::unix::fs::FileTypeExt;
 use std::time::Duration;
 
-/// Returns true if the target is a block device, through links as well.
+/// Returns true if the target is a block device, through links as well, or names a device of Windows.
 pub fn is_disk(target: &str) -> bool {
+    if cfg!(windows) {
+        return target.starts_with(r"\\.\");
+    }
     let metadata = std::fs::metadata(target);
-    metadata.is_ok_and(|metadata| metadata.file_type().is_block_device())
+    metadata.is_ok_and(|metadata| cardiograph_system::is_block_device(&metadata))
 }
 
 /// Measures the disk.

@@ -1,10 +1,17 @@
 //! Termination signals as a flag that a run polls.
 
 use crate::failure::Failure;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+#[cfg(unix)]
+use signal_hook::consts::SIGHUP;
+use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+#[cfg(unix)]
+const SIGNALS: [i32; 3] = [SIGHUP, SIGINT, SIGTERM];
+#[cfg(not(unix))]
+const SIGNALS: [i32; 2] = [SIGINT, SIGTERM];
 
 /// A request to end a run.
 #[derive(Clone, Default)]
@@ -18,7 +25,7 @@ impl Interrupt {
     /// Catches Ctrl-C and the termination signals; a second signal terminates the program at once.
     pub fn catch() -> Result<Interrupt, Failure> {
         let interrupt = Interrupt::default();
-        for signal in [SIGHUP, SIGINT, SIGTERM] {
+        for signal in SIGNALS {
             interrupt.register(signal).map_err(|error| {
                 Failure::new(format!("cannot install signal handlers: {error}"))
             })?;

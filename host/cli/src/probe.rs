@@ -233,8 +233,8 @@ fn check_file_system(directory: &Path, args: &Args) -> Result<(), Failure> {
 
 /// Returns the size of the file: half of the free space, but no more than the experiments need.
 fn file_bytes(directory: &Path, args: &Args) -> Result<u64, Failure> {
-    let space = rustix::fs::statvfs(directory).map_err(|error| failed(args, error))?;
-    let free_bytes = space.f_bavail * space.f_frsize;
+    let space = cardiograph_system::space(directory).map_err(|error| failed(args, error))?;
+    let free_bytes = space.free_bytes;
     let largest = FILE_BYTES.min(free_bytes / 2).min(args.max_bytes / 2);
     // A power of two, so that sizes up to a quarter of the file can be compared.
     let bytes = 1 << largest.max(1).ilog2();

@@ -1,5 +1,6 @@
 //! Errors of access to a disk, with remedies.
 
+use cardiograph_system::is_without_medium;
 use std::fmt;
 use std::io;
 
@@ -64,18 +65,15 @@ impl DiskError {
     /// Wraps an error of the operating system.
     pub(crate) fn io(path: &str, source: io::Error) -> DiskError {
         let path = path.to_string();
-        match source
-            .raw_os_error()
-            .map(rustix::io::Errno::from_raw_os_error)
-        {
-            Some(rustix::io::Errno::BUSY) => DiskError::InUse {
+        match source.kind() {
+            io::ErrorKind::ResourceBusy => DiskError::InUse {
                 path,
                 by: String::from(
                     "another program has it open exclusively, or a file system on it is mounted elsewhere",
                 ),
                 remedy: String::from("end that program or unmount the file system"),
             },
-            Some(rustix::io::Errno::NOMEDIUM) => DiskError::NoMedium { path },
+            _ if is_without_medium(&source) => DiskError::NoMedium { path },
             _ => DiskError::Io { path, source },
         }
     }
@@ -93,6 +91,10 @@ impl std::error::Error for DiskError {
 impl fmt::Display for DiskError {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
+            DiskError::NotADisk { path } if cfg!(not(target_os = "linux")) => write!(
+                f,
+                "{path}: whole disks are supported on Linux only; name a directory on the disk"
+            ),
             DiskError::NotADisk { path } => {
                 write!(
                     f,

@@ -1,10 +1,9 @@
 //! The free space of a directory, as new files.
 
 use crate::medium::Medium;
-use rustix::fs::{Advice, OFlags};
+use cardiograph_system::{Flag, Positioned, drop_from_cache};
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Length of a file: below the limit of FAT.
@@ -29,8 +28,7 @@ impl FreeSpace {
     /// # Errors
     /// If the folder cannot be created.
     pub fn of(directory: &Path, limit_bytes: u64) -> io::Result<FreeSpace> {
-        let space = rustix::fs::statvfs(directory)?;
-        let free_bytes = space.f_bavail.saturating_mul(space.f_frsize);
+        let free_bytes = cardiograph_system::space(directory)?.free_bytes;
         let reserve_bytes = RESERVE_BYTES.max(free_bytes / 100);
         let usable_bytes = free_bytes.saturating_sub(reserve_bytes).min(limit_bytes);
         Ok(FreeSpace {
@@ -76,12 +74,14 @@ fn create_folder(directory: &Path) -> io::Result<PathBuf> {
 fn create_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true);
-    let direct = OFlags::DIRECT.bits() as i32;
-    match options.create_new(true).custom_flags(direct).open(path) {
+    options.create_new(true);
+    cardiograph_system::set(&mut options, &[Flag::BypassCache]);
+    match options.open(path) {
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
             // A failing open may have created the file.
             let _ = std::fs::remove_file(path);
-            options.custom_flags(OFlags::DSYNC.bits() as i32).open(path)
+            cardiograph_system::set(&mut options, &[Flag::WriteThrough]);
+            options.open(path)
         }
         opened => opened,
     }
@@ -109,7 +109,7 @@ impl Medium for FreeSpace {
     fn flush(&mut self) -> io::Result<()> {
         for file in &self.files {
             file.sync_all()?;
-            rustix::fs::fadvise(file, 0, None, Advice::DontNeed)?;
+            drop_from_cache(file)?;
         }
         Ok(())
     }

@@ -2,11 +2,9 @@
 
 use crate::system::System;
 use crate::{DiskError, Identity, Medium};
-use rustix::fs::{Advice, FileType, OFlags};
-use std::fs::{File, OpenOptions};
+use cardiograph_system::{Flag, Positioned, device_number, drop_from_cache, is_block_device};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::Path;
 
 /// A whole disk, held exclusively from [`RawDisk::open`] until it is dropped.
 ///
@@ -40,7 +38,7 @@ impl RawDisk {
         let number = block_device_number(device)?;
         let found = system.find(device, &number)?;
         system.check_unused(&found)?;
-        let held = open(device, OFlags::DIRECT | OFlags::EXCL, false)?;
+        let held = open(device, &[Flag::BypassCache, Flag::Exclusively], false)?;
         let file = held
             .try_clone()
             .map_err(|error| DiskError::io(device, error))?;
@@ -81,7 +79,7 @@ impl RawDisk {
             return Err(DiskError::ReadOnly { path: device });
         }
         // The first file keeps the disk exclusive; the second one need not be exclusive to write.
-        let file = open(&device, OFlags::DIRECT, true)?;
+        let file = open(&device, &[Flag::BypassCache], true)?;
         let disk = RawDisk {
             file,
             access: Access::Destroying,
@@ -116,9 +114,9 @@ impl RawDisk {
     fn check_numbers(&self) -> Result<(), DiskError> {
         let device = &self.identity.device;
         for file in [&self.held, &self.file] {
-            let stat = rustix::fs::fstat(file);
-            let stat = stat.map_err(|error| DiskError::io(device, error.into()))?;
-            let number = number_of(stat.st_rdev);
+            let metadata = file.metadata();
+            let metadata = metadata.map_err(|error| DiskError::io(device, error))?;
+            let number = number_of(&metadata);
             if number != self.number {
                 return Err(DiskError::Exchanged {
                     path: device.clone(),
@@ -157,18 +155,16 @@ impl Medium for RawDisk {
             self.file.sync_data()?;
         }
         // O_DIRECT leaves nothing in the page cache; other programs may have.
-        let _ = rustix::fs::fadvise(&self.file, 0, None, Advice::DontNeed);
+        let _ = drop_from_cache(&self.file);
         Ok(())
     }
 }
 
-fn open(device: &str, flags: OFlags, writable: bool) -> Result<File, DiskError> {
-    let opened = OpenOptions::new()
-        .read(true)
-        .write(writable)
-        .custom_flags(flags.bits() as i32)
-        .open(device);
-    opened.map_err(|error| match error.kind() {
+fn open(device: &str, flags: &[Flag], writable: bool) -> Result<File, DiskError> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(writable);
+    cardiograph_system::set(&mut options, flags);
+    options.open(device).map_err(|error| match error.kind() {
         io::ErrorKind::ReadOnlyFilesystem => DiskError::ReadOnly {
             path: device.to_string(),
         },
@@ -177,20 +173,17 @@ fn open(device: &str, flags: OFlags, writable: bool) -> Result<File, DiskError> 
 }
 
 fn block_device_number(device: &str) -> Result<String, DiskError> {
-    let stat = rustix::fs::stat(Path::new(device));
-    let stat = stat.map_err(|error| DiskError::io(device, error.into()))?;
-    match FileType::from_raw_mode(stat.st_mode) {
-        FileType::BlockDevice => Ok(number_of(stat.st_rdev)),
-        _ => Err(DiskError::NotADisk {
+    let metadata = std::fs::metadata(device);
+    let metadata = metadata.map_err(|error| DiskError::io(device, error))?;
+    match is_block_device(&metadata) {
+        true => Ok(number_of(&metadata)),
+        false => Err(DiskError::NotADisk {
             path: device.to_string(),
         }),
     }
 }
 
-fn number_of(device: u64) -> String {
-    format!(
-        "{}:{}",
-        rustix::fs::major(device),
-        rustix::fs::minor(device)
-    )
+fn number_of(device: &Metadata) -> String {
+    let (major, minor) = device_number(device);
+    format!("{major}:{minor}")
 }

@@ -3,6 +3,7 @@
 use crate::medium::Medium;
 use crate::pattern::splitmix64;
 use crate::store::FailedBlock;
+use cardiograph_system::is_of_whole_device;
 use cardiograph_workload::{Activity, Clock, Observer, Operation, OperationKind, Phase, Workload};
 use std::io;
 use std::ops::ControlFlow;
@@ -39,7 +40,7 @@ pub fn read_workload(
             let read = disk.read_at(offset_bytes, &mut buffer[..length]);
             let end_ns = clock.now_ns();
             if let Err(error) = read {
-                if failed.len() >= FAILED_MAX || is_whole(&error) {
+                if failed.len() >= FAILED_MAX || is_of_whole_device(&error) {
                     return Err((offset_bytes, error));
                 }
                 failed.push(FailedBlock {
@@ -62,16 +63,6 @@ pub fn read_workload(
         first_file = first_file.saturating_add(1);
     }
     Ok(failed)
-}
-
-/// Returns true for errors of the whole device rather than of a block.
-fn is_whole(error: &io::Error) -> bool {
-    use rustix::io::Errno;
-    let errno = error.raw_os_error().map(Errno::from_raw_os_error);
-    matches!(
-        errno,
-        Some(Errno::NODEV | Errno::NXIO | Errno::NOMEDIUM | Errno::INVAL)
-    )
 }
 
 fn offset_bytes(phase: &Phase, call: u64, capacity_bytes: u64, random: &mut u64) -> u64 {

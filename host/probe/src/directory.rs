@@ -1,10 +1,9 @@
 //! A file in a directory, on the card that holds it.
 
 use crate::{BLOCK_BYTES, Target, TargetError};
-use rustix::fs::OFlags;
+use cardiograph_system::{Flag, Positioned};
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -45,7 +44,7 @@ impl DirectoryTarget {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create_new(true);
         // O_DSYNC: a card may not keep data in the RAM of the reader.
-        options.custom_flags((OFlags::DIRECT | OFlags::DSYNC).bits() as i32);
+        cardiograph_system::set(&mut options, &[Flag::BypassCache, Flag::WriteThrough]);
         let file = match options.open(&path) {
             Ok(file) => file,
             Err(error) => {

@@ -1,13 +1,17 @@
 //! A card or a card image, opened as a file of this computer.
 
+#[cfg(unix)]
+mod mounts;
+
+#[cfg(unix)]
+use self::mounts::mounts_of;
 use cardiograph_card::{BLOCK_BYTES, Block};
 use cardiograph_recorder::Blocks;
-use rustix::fs::{OFlags, major, minor};
+use cardiograph_system::{Flag, Positioned, is_block_device};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Seek, SeekFrom};
-use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Reason why a card or an image cannot be used.
@@ -105,7 +109,7 @@ impl CardFile {
     /// [`CardFileError`], which displays as a sentence with path and remedy.
     pub fn open(path: &Path, is_dry: bool) -> Result<CardFile, CardFileError> {
         let metadata = path.metadata().map_err(CardFileError::at(path))?;
-        let is_device = metadata.file_type().is_block_device();
+        let is_device = is_block_device(&metadata);
         if !is_device && !metadata.is_file() {
             return Err(CardFileError::NotACard(path.to_path_buf()));
         }
@@ -113,10 +117,7 @@ impl CardFile {
             path: path.to_path_buf(),
             mounts,
         };
-        let mounts = mounts_of(
-            path,
-            &std::fs::read_to_string("/proc/self/mounts").unwrap_or_default(),
-        );
+        let mounts = mounts_of(path);
         if !mounts.is_empty() {
             return Err(in_use(mounts));
         }
@@ -125,7 +126,7 @@ impl CardFile {
         if is_device {
             // With O_EXCL, the kernel refuses to open a device that is in use, or that has a partition in
             // use.
-            options.custom_flags(OFlags::EXCL.bits() as i32);
+            cardiograph_system::set(&mut options, &[Flag::Exclusively]);
         }
         let mut file = options.open(path).map_err(|error| match error.kind() {
             ErrorKind::ResourceBusy => in_use(Vec::new()),
@@ -246,86 +247,7 @@ fn is_of_system(mount: &Path) -> bool {
     .any(|at| mount == Path::new(at))
 }
 
-/// Returns the mount points of a device, its partitions or an image, from the text of `/proc/self/mounts`.
-fn mounts_of(path: &Path, mounts: &str) -> Vec<PathBuf> {
-    let own = path.canonicalize().unwrap_or(path.to_path_buf());
-    let own_device = device_of(&own);
-    let is_own = |source: &Path| {
-        let device = device_of(source);
-        let is_related = match (&own_device, &device) {
-            // The sysfs folder of a partition is inside the folder of its device.
-            (Some(own), Some(other)) => own.starts_with(other) || other.starts_with(own),
-            _ => false,
-        };
-        is_related
-            || source == own
-            || device
-                .and_then(|device| image_of(&device))
-                .is_some_and(|image| image == own)
-    };
-    let mounts = mounts.lines().filter_map(|line| {
-        let (source, rest) = line.split_once(' ')?;
-        let (at, _) = rest.split_once(' ')?;
-        source
-            .starts_with('/')
-            .then(|| (unescaped(source), unescaped(at)))
-    });
-    mounts
-        .filter(|(source, _)| is_own(source))
-        .map(|(_, at)| at)
-        .collect()
-}
-
-/// Returns the sysfs folder of a block device.
-fn device_of(path: &Path) -> Option<PathBuf> {
-    let metadata = path
-        .metadata()
-        .ok()
-        .filter(|metadata| metadata.file_type().is_block_device())?;
-    let number = metadata.rdev();
-    let link = format!("/sys/dev/block/{}:{}", major(number), minor(number));
-    Path::new(&link).canonicalize().ok()
-}
-
-/// Returns the backing file of a loop device or of one of its partitions.
-fn image_of(device: &Path) -> Option<PathBuf> {
-    [device, device.parent()?].into_iter().find_map(|device| {
-        let text = std::fs::read_to_string(device.join("loop/backing_file")).ok()?;
-        Some(PathBuf::from(text.trim_end_matches('\n')))
-    })
-}
-
-/// Decodes a path in which spaces and other special bytes are escaped in octal, such as `\040`.
-fn unescaped(text: &str) -> PathBuf {
-    let mut bytes = Vec::new();
-    let mut rest = text.as_bytes();
-    while let [byte, after @ ..] = rest {
-        let number = after
-            .get(..3)
-            .filter(|_| *byte == b'\\')
-            .and_then(|digits| u8::from_str_radix(str::from_utf8(digits).ok()?, 8).ok());
-        bytes.push(number.unwrap_or(*byte));
-        rest = &after[if number.is_some() { 3 } else { 0 }..];
-    }
-    use std::os::unix::ffi::OsStringExt;
-    PathBuf::from(std::ffi::OsString::from_vec(bytes))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_mounted_image_is_found_by_its_name() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("my card.img");
-        std::fs::write(&path, [0; 512]).unwrap();
-        let path = path.canonicalize().unwrap();
-        let escaped = path.display().to_string().replace(' ', "\\040");
-        let mounts = format!(
-            "proc /proc proc rw 0 0\n{escaped} /media/my\\040card vfat rw 0 0\n/other /mnt vfat rw 0 0\nbad\n"
-        );
-        assert_eq!(mounts_of(&path, &mounts), [Path::new("/media/my card")]);
-        assert!(mounts_of(directory.path(), &mounts).is_empty());
-    }
+#[cfg(not(unix))]
+fn mounts_of(_: &Path) -> Vec<PathBuf> {
+    Vec::new()
 }

@@ -415,6 +415,6 @@ impl ClosedFile {
 /// permits.
 fn open_uncached(path: &Path) -> io::Result<File> {
     let file = File::open(path)?;
-    let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
+    let _ = cardiograph_system::drop_from_cache(&file);
     Ok(file)
 }

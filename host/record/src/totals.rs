@@ -4,9 +4,9 @@ use crate::directory::{FirstBlock, is_text_of_recorder};
 use crate::live::block_on;
 use cardiograph_card::{BLOCK_BYTES, Block};
 use cardiograph_recorder::{Blocks, Extent, FileId, Recovered, Reserved, find_end};
+use cardiograph_system::Positioned;
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 
 /// Maximum number of bytes read after the last mark of a text file, which has a mark at least every 64 blocks.
 const TAIL_BYTES_MAX: u64 = 1 << 20;

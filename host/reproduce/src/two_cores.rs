@@ -4,7 +4,7 @@
 //! alone, on two cores at the same time, and twice on one core.
 
 use crate::measure::Measure;
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use cardiograph_system::{allowed_cores, pin_to_core};
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -31,8 +31,7 @@ pub(crate) fn measure(measure: Measure) -> Vec<f64> {
 }
 
 fn two_cores() -> Option<[usize; 2]> {
-    let allowed = sched_getaffinity(None).ok()?;
-    let mut cores = (0..CpuSet::MAX_CPU).filter(|&core| allowed.is_set(core));
+    let mut cores = allowed_cores().into_iter();
     Some([cores.next()?, cores.next()?])
 }
 
@@ -42,10 +41,7 @@ fn seconds(cores: &[usize]) -> f64 {
     std::thread::scope(|scope| {
         for &core in cores {
             scope.spawn(move || {
-                let mut set = CpuSet::new();
-                set.set(core);
-                // Without permission to pin, the load runs on any core.
-                let _ = sched_setaffinity(None, &set);
+                pin_to_core(core);
                 for _ in 0..REPEATS {
                     black_box(load(black_box(ROUNDS)));
                 }

@@ -15,14 +15,18 @@
 //! - [`Listener`]: sockets, limits of connections, and the end of the server. [`Listener::serve_card`] serves a card or
 //!   an image through the recorder's file system, as a device does.
 
+// openat2, on which the safety of paths rests, exists on Linux only.
+#[cfg(target_os = "linux")]
 mod beneath;
 mod card;
+#[cfg(target_os = "linux")]
 mod directory;
 mod listener;
 mod recorder;
 mod socket;
 
 pub use card::ServedCard;
+#[cfg(target_os = "linux")]
 pub use directory::DirectoryStorage;
 pub use listener::{Listener, Settings};
 pub use recorder::LiveRecorder;

@@ -1,11 +1,10 @@
 //! Files in a directory of the host.
 
 use crate::{StorageInfo, StoreError};
+use cardiograph_system::{Flag, Positioned, drop_from_cache};
 use cardiograph_workload::{Flush, Store, Workload};
-use rustix::fs::{Advice, OFlags};
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Way in which a write reaches the storage device.
@@ -81,12 +80,12 @@ impl Directory {
     fn options(&self, writable: bool) -> OpenOptions {
         let mut options = OpenOptions::new();
         options.read(true).write(writable);
-        let flags = match self.io {
-            Io::Direct => OFlags::DIRECT,
-            Io::Dsync => OFlags::DSYNC,
-            Io::Buffered | Io::FsyncWrite | Io::FsyncFile => OFlags::empty(),
+        let flags: &[Flag] = match self.io {
+            Io::Direct => &[Flag::BypassCache],
+            Io::Dsync => &[Flag::WriteThrough],
+            Io::Buffered | Io::FsyncWrite | Io::FsyncFile => &[],
         };
-        options.custom_flags(flags.bits() as i32);
+        cardiograph_system::set(&mut options, flags);
         options
     }
 }
@@ -139,7 +138,7 @@ impl Store for Directory {
         let file = self.options(writable).open(self.root.join(path))?;
         if !writable && self.io != Io::Buffered {
             // Drop cached pages, which would not be read from the device.
-            let _ = rustix::fs::fadvise(&file, 0, None, Advice::DontNeed);
+            let _ = drop_from_cache(&file);
         }
         Ok(DirectoryFile { file, writable })
     }
@@ -182,8 +181,7 @@ impl Store for Directory {
     fn flush(&mut self, file: &mut DirectoryFile, how: Flush) -> Result<(), StoreError> {
         match how {
             // Asking the kernel to drop the file's pages makes it start writing the dirty ones.
-            Flush::Start => rustix::fs::fadvise(&file.file, 0, None, Advice::DontNeed)
-                .map_err(|error| StoreError::Io(error.into())),
+            Flush::Start => Ok(drop_from_cache(&file.file)?),
             Flush::Wait => Ok(file.file.sync_all()?),
         }
     }

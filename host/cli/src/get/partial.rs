@@ -5,10 +5,10 @@
 //! little.
 
 use crate::failure::Failure;
+use cardiograph_system::{identity, sync_file_system};
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Longest name of a file on the usual file systems, in bytes.
@@ -170,14 +170,16 @@ impl Partial {
 /// Makes files durable together, which is much faster than one by one, and gives them their final names.
 pub fn finish_all(files: Vec<Partial>) -> Vec<Result<(), Failure>> {
     // Sync one file of each file system: syncfs covers the others.
-    let mut synced: HashMap<u64, Result<(), rustix::io::Errno>> = HashMap::new();
+    let mut synced: HashMap<u64, io::Result<()>> = HashMap::new();
     let finished = files.into_iter().map(|file| {
-        let device = file.file.metadata().map(|metadata| metadata.dev());
+        let device = file.file.metadata().map(|metadata| identity(&metadata).0);
         let device = device.map_err(|error| failure(&file.part, &error))?;
         let result = synced
             .entry(device)
-            .or_insert_with(|| rustix::fs::syncfs(&file.file));
-        result.map_err(|error| failure(&file.part, &error.into()))?;
+            .or_insert_with(|| sync_file_system(&file.file));
+        if let Err(error) = result {
+            return Err(failure(&file.part, error));
+        }
         file.publish()
     });
     finished.collect()

@@ -3,23 +3,21 @@
 use super::args::Record;
 use super::exit;
 use super::samples::Source;
+use super::served::{Served, while_served};
 use super::simulated::{config, progress_text, window};
-use crate::failure::{Failure, print_error};
+use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::outputs::is_standard_output;
 use crate::progress::Progress;
-use crate::serve::{Access, AccessArgs};
 use cardiograph_compare::{Figures, RunInfo};
 use cardiograph_record::{
     LiveProgress, LiveSetup, LiveStreaming, Monitor, RecordingResult, StreamError,
     input_in_directory, stream_in_directory,
 };
-use cardiograph_serve::{DirectoryStorage, LiveRecorder};
 use std::num::NonZeroU32;
 use std::panic::resume_unwind;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -86,54 +84,6 @@ pub fn record(args: &Record, lines: Live, interrupt: &Interrupt) -> Result<Figur
         interrupted: interrupt.is_raised(),
     };
     Ok(Figures::of_stream(info, &streamed))
-}
-
-/// A server for the directory of a recording.
-struct Served {
-    access: Access,
-    storage: DirectoryStorage,
-    recorder: LiveRecorder,
-}
-
-impl Served {
-    /// Binds the address to listen on and reports it.
-    fn open(args: &Record, listen: &str, monitor: &Arc<Monitor>) -> Result<Served, Failure> {
-        let storage = DirectoryStorage::open(Path::new(&args.target), monitor.files().clone())
-            .map_err(|error| Failure::new(format!("{}: {error}", args.target)))?;
-        let access = Access::new(&AccessArgs {
-            listen: listen.to_string(),
-            write: false,
-            auth: args.auth.clone(),
-        })?;
-        print_error(&format!("Serving {} at {}\n", args.target, access.urls()));
-        Ok(Served {
-            access,
-            storage,
-            recorder: LiveRecorder::new(Arc::clone(monitor)),
-        })
-    }
-}
-
-/// Runs the recording while a separate thread serves its files.
-fn while_served<T>(server: Option<Served>, record: impl FnOnce() -> T) -> Result<T, Failure> {
-    let Some(server) = server else {
-        return Ok(record());
-    };
-    let is_over = AtomicBool::new(false);
-    thread::scope(|scope| {
-        let is_over = &is_over;
-        // The storage moves to the thread that serves the files.
-        let serving = scope.spawn(move || {
-            let is_stopped = || is_over.load(Ordering::Relaxed);
-            server
-                .access
-                .serve(&server.storage, &server.recorder, &is_stopped)
-        });
-        let recorded = record();
-        is_over.store(true, Ordering::Relaxed);
-        let served = serving.join().unwrap_or_else(|panic| resume_unwind(panic));
-        served.map(|()| recorded)
-    })
 }
 
 /// Records in a separate thread, so that a blocked terminal does not delay samples.

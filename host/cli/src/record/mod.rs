@@ -13,6 +13,8 @@ mod compare;
 mod exit;
 mod live;
 mod samples;
+#[cfg_attr(not(target_os = "linux"), path = "not_served.rs")]
+mod served;
 mod simulated;
 mod text;
 

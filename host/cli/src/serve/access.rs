@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use cardiograph_serve::{Listener, ServedCard, Settings};
+#[cfg(target_os = "linux")]
 use cardiograph_server::{Instrument, Storage};
 use cardiograph_virtual::VirtualLogger;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -120,6 +121,7 @@ impl Access {
     }
 
     /// Serves until `is_stopped` returns true.
+    #[cfg(target_os = "linux")]
     pub fn serve<S: Storage, I: Instrument>(
         self,
         storage: &S,
@@ -153,10 +155,7 @@ fn parse(listen: &str) -> Result<SocketAddr, Failure> {
 
 /// Returns the name of this computer in lower case, without a domain.
 fn host_name() -> String {
-    let name = rustix::system::uname()
-        .nodename()
-        .to_string_lossy()
-        .to_lowercase();
+    let name = cardiograph_system::computer().name.to_lowercase();
     name.split('.').next().unwrap_or_default().to_string()
 }
 

@@ -7,8 +7,12 @@ pub use access::{Access, AccessArgs};
 use crate::failure::{Failure, print};
 use crate::interrupt::Interrupt;
 use crate::target::simulated_set_up;
+#[cfg(target_os = "linux")]
 use cardiograph_record::LiveFiles;
-use cardiograph_serve::{DirectoryStorage, ServedCard};
+#[cfg(target_os = "linux")]
+use cardiograph_serve::DirectoryStorage;
+use cardiograph_serve::ServedCard;
+#[cfg(target_os = "linux")]
 use cardiograph_server::NoInstrument;
 use cardiograph_sim_card::{Card, Seed};
 use cardiograph_virtual::VirtualLogger;
@@ -52,30 +56,50 @@ pub fn run(args: &Serve) -> Result<(), Failure> {
     let mut access = Access::new(&args.access)?;
     let interrupt = Interrupt::catch()?;
     let is_stopped = || interrupt.is_raised();
-    let announce =
-        |access: &Access| print(&format!("Serving {} at {}\n", args.target, access.urls()));
     if let Some(logger) = virtual_logger {
-        announce(&access)?;
+        announce(args, &access)?;
         access.serve_virtual(logger, &is_stopped)?;
     } else if path.is_file() || is_device(path) {
         access.protect(args.access.write);
         let card = ServedCard::open(path, access.is_read_only()).map_err(Failure::new)?;
-        announce(&access)?;
+        announce(args, &access)?;
         access.serve_card(card, &is_stopped)?;
     } else {
-        let storage = DirectoryStorage::open(path, LiveFiles::default()).map_err(|error| {
-            Failure::new(format!(
-                "{}: {error}; use a readable directory",
-                args.target
-            ))
-        })?;
-        announce(&access)?;
-        access.serve(&storage, &NoInstrument, &is_stopped)?;
+        serve_directory(args, access, &is_stopped)?;
     }
     match interrupt.exit_code() {
         Some(code) => Err(Failure::AlreadyPrinted(code)),
         None => Ok(()),
     }
+}
+
+#[cfg(target_os = "linux")]
+fn serve_directory(
+    args: &Serve,
+    access: Access,
+    is_stopped: &dyn Fn() -> bool,
+) -> Result<(), Failure> {
+    let storage = DirectoryStorage::open(Path::new(&args.target), LiveFiles::default());
+    let storage = storage.map_err(|error| {
+        Failure::new(format!(
+            "{}: {error}; use a readable directory",
+            args.target
+        ))
+    })?;
+    announce(args, &access)?;
+    access.serve(&storage, &NoInstrument, is_stopped)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn serve_directory(args: &Serve, _: Access, _: &dyn Fn() -> bool) -> Result<(), Failure> {
+    Err(Failure::new(format!(
+        "{}: directories are served on Linux only; name a card image, or a simulated card as sim:CARD@BOARD",
+        args.target
+    )))
+}
+
+fn announce(args: &Serve, access: &Access) -> Result<(), Failure> {
+    print(&format!("Serving {} at {}\n", args.target, access.urls()))
 }
 
 /// Returns the virtual data logger of a simulated card, or `None` for other targets.
@@ -93,7 +117,6 @@ pub fn logger(target: &str) -> Result<Option<VirtualLogger>, Failure> {
 }
 
 fn is_device(path: &Path) -> bool {
-    use std::os::unix::fs::FileTypeExt;
     path.metadata()
-        .is_ok_and(|metadata| metadata.file_type().is_block_device())
+        .is_ok_and(|metadata| cardiograph_system::is_block_device(&metadata))
 }

@@ -3,8 +3,8 @@
 use super::{CARD_BLOCKS, DirectoryCard, DirectoryError, Folder, NO_BLOCK, RANGE_BLOCKS};
 use cardiograph_card::{BLOCK_BYTES, Block, BlockDevice, WriteError};
 use cardiograph_recorder::Blocks;
+use cardiograph_system::Positioned;
 use std::mem::take;
-use std::os::unix::fs::FileExt;
 use std::time::Instant;
 
 impl Folder {

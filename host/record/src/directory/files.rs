@@ -8,12 +8,11 @@ use super::unfinished::{PartFile, Unfinished};
 use super::{Access, DirectoryError, Folder, Repair, sync};
 use cardiograph_card::BLOCK_BYTES;
 use cardiograph_recorder::{FOLDER_RECORDINGS_MAX, FileId, NUMBER_LAST, Request};
-use rustix::fs::{CWD, FallocateFlags, RenameFlags, fallocate, renameat_with, statvfs};
-use rustix::io::Errno;
+use cardiograph_system::{preallocate, rename_without_replacing, space};
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Number of newest folders per prefix that are searched for unfinished files. Unfinished files have
@@ -57,11 +56,11 @@ impl Folder {
     /// Returns the free blocks including those of unfinished files; `None` if the file system does not report
     /// them.
     pub(super) fn free_blocks(&self) -> Option<u64> {
-        let space = statvfs(&self.path).ok()?;
-        let free = space.f_bavail.saturating_mul(space.f_frsize) / BLOCK_BYTES as u64;
+        let space = space(&self.path).ok()?;
+        let free = space.free_bytes / BLOCK_BYTES as u64;
         let unfinished = self.files.iter().flatten();
         let unfinished = unfinished.map(|file| u64::from(file.blocks)).sum::<u64>();
-        (space.f_blocks > 0).then(|| free.saturating_add(unfinished))
+        (space.total_bytes > 0).then(|| free.saturating_add(unfinished))
     }
 
     /// Creates an empty file under a free name; existing files are not touched.
@@ -393,16 +392,7 @@ fn final_path(path: &Path) -> PathBuf {
 
 /// Renames a file; fails if the new name exists.
 fn rename(from: &Path, to: &Path) -> Result<(), DirectoryError> {
-    let renamed = renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE);
-    let renamed = match renamed {
-        // Some file systems do not support RENAME_NOREPLACE; creating a hard link never replaces a file
-        // either.
-        Err(Errno::INVAL | Errno::NOSYS) => {
-            std::fs::hard_link(from, to).and_then(|()| std::fs::remove_file(from))
-        }
-        renamed => renamed.map_err(io::Error::from),
-    };
-    renamed.map_err(|error| match error.kind() {
+    rename_without_replacing(from, to).map_err(|error| match error.kind() {
         ErrorKind::NotFound => DirectoryError::Gone(from.to_path_buf()),
         ErrorKind::AlreadyExists => DirectoryError::NameTaken(to.to_path_buf()),
         _ => DirectoryError::at(to)(error),
@@ -418,14 +408,6 @@ fn names_in(directory: &Path) -> Result<Vec<String>, DirectoryError> {
     }
     names.sort();
     Ok(names)
-}
-
-/// Extends a file to the given length, and allocates its blocks if the file system supports preallocation.
-fn preallocate(file: &File, bytes: u64) -> io::Result<()> {
-    match fallocate(file, FallocateFlags::empty(), 0, bytes) {
-        Err(Errno::OPNOTSUPP | Errno::NOSYS) => file.set_len(bytes),
-        done => done.map_err(io::Error::from),
-    }
 }
 
 /// Returns a random number, from the random keys of the standard library's hash tables.

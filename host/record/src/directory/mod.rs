@@ -305,8 +305,7 @@ pub fn epoch_of_recording(first: &Block) -> Option<u32> {
 
 /// Makes the file names in a directory durable.
 fn sync(directory: &Path) -> Result<(), DirectoryError> {
-    let synced = File::open(directory).and_then(|directory| directory.sync_all());
-    synced.map_err(DirectoryError::at(directory))
+    cardiograph_system::sync_directory(directory).map_err(DirectoryError::at(directory))
 }
 
 /// Returns the first block address of a slot.

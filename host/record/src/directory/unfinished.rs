@@ -5,11 +5,9 @@ use super::live_files::{DataLength, LiveFile, LiveFiles, Published};
 use super::{Access, DirectoryError};
 use cardiograph_card::{BLOCK_BYTES, Block};
 use cardiograph_recorder::FileId;
-use rustix::fs::{OFlags, SeekFrom, seek};
-use rustix::io::Errno;
+use cardiograph_system::{Flag, Positioned, identity, next_data};
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::PathBuf;
 
 /// An open, unfinished file.
@@ -44,7 +42,7 @@ impl Unfinished {
         let Ok(metadata) = self.file.metadata() else {
             return;
         };
-        let inode = (metadata.dev(), metadata.ino());
+        let inode = identity(&metadata);
         let name = (id, self.session.as_str());
         let file = LiveFile::new(name, path, (inode, self.epoch), &self.data);
         self.published = Some(files.publish(file));
@@ -65,8 +63,7 @@ impl Unfinished {
             .metadata()
             .map_err(DirectoryError::at(&self.path))?;
         let named = self.path.symlink_metadata();
-        let is_there =
-            named.is_ok_and(|named| (named.dev(), named.ino()) == (own.dev(), own.ino()));
+        let is_there = named.is_ok_and(|named| identity(&named) == identity(&own));
         match is_there {
             true => Ok(()),
             false => Err(DirectoryError::Gone(self.path.clone())),
@@ -86,11 +83,9 @@ impl Unfinished {
             return Ok(PartFile::Foreign);
         }
         let mut options = OpenOptions::new();
-        let file = options
-            .read(true)
-            .write(access != Access::DryRun)
-            .custom_flags(OFlags::NOFOLLOW.bits() as i32)
-            .open(&path);
+        options.read(true).write(access != Access::DryRun);
+        cardiograph_system::set(&mut options, &[Flag::NotThroughLinks]);
+        let file = options.open(&path);
         let file = file.map_err(DirectoryError::at(&path))?;
         let (state, bytes) = look(&file).map_err(DirectoryError::at(&path))?;
         let (epoch, is_binary) = match state {
@@ -165,12 +160,9 @@ fn is_zero(file: &File, bytes: u64) -> io::Result<bool> {
     let mut buffer = vec![0; 1 << 16];
     let mut at = 0;
     while at < bytes {
-        match seek(file, SeekFrom::Data(at)) {
-            Ok(data) => at = data,
-            // There is no data up to the end of the file.
-            Err(Errno::NXIO) => return Ok(true),
-            Err(Errno::INVAL | Errno::OPNOTSUPP) => (),
-            Err(error) => return Err(error.into()),
+        match next_data(file, at)? {
+            Some(data) => at = data,
+            None => return Ok(true),
         }
         let read = match file.read_at(&mut buffer, at)? {
             0 => return Ok(true),

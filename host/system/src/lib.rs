@@ -1,0 +1,122 @@
+//! Files and processes, as far as operating systems differ.
+//!
+//! ```text
+//!   unix.rs      Linux, on which everything is tested
+//!   windows.rs   the nearest operation of Windows; where there is none, an error or nothing
+//! ```
+//!
+//! Both files have the same functions, so that no other crate has to distinguish systems for ordinary files.
+
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(unix)]
+use unix as here;
+#[cfg(windows)]
+use windows as here;
+
+pub use here::{
+    Positioned, allowed_cores, computer, device_number, drop_from_cache, identity, is_block_device,
+    is_of_whole_device, is_without_medium, next_data, pin_to_core, preallocate,
+    rename_without_replacing, set, space, sync_directory, sync_file_system,
+};
+
+/// A property of an open file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flag {
+    /// Reads and writes bypass the page cache; only whole blocks are possible then.
+    BypassCache,
+    /// A write returns when the device has the data.
+    WriteThrough,
+    /// The path may not end in a symbolic link.
+    NotThroughLinks,
+    /// The device and its partitions may not be in use.
+    Exclusively,
+}
+
+/// Space of a file system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Space {
+    /// Bytes that this user can still write.
+    pub free_bytes: u64,
+    /// Size of the file system in bytes.
+    pub total_bytes: u64,
+}
+
+/// Names of a computer and its operating system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Computer {
+    /// Name of the computer.
+    pub name: String,
+    /// Name, release and processor of the operating system.
+    pub system: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::{self, File, OpenOptions};
+
+    #[test]
+    fn reads_and_writes_have_positions() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a");
+        let mut options = OpenOptions::new();
+        let file = options.read(true).write(true).create_new(true).open(&path);
+        let file = file.unwrap();
+        file.write_all_at(b"world", 7).unwrap();
+        file.write_all_at(b"hello, ", 0).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"hello, world");
+        let mut word = [0; 5];
+        file.read_exact_at(&mut word, 7).unwrap();
+        assert_eq!(&word, b"world");
+        assert_eq!(file.read_at(&mut word, 12).unwrap(), 0);
+        assert!(file.read_exact_at(&mut word, 8).is_err());
+    }
+
+    #[test]
+    fn a_rename_never_replaces() {
+        let directory = tempfile::tempdir().unwrap();
+        let (from, to) = (directory.path().join("a"), directory.path().join("b"));
+        fs::write(&from, "new").unwrap();
+        rename_without_replacing(&from, &to).unwrap();
+        assert_eq!(fs::read(&to).unwrap(), b"new");
+        fs::write(&from, "newer").unwrap();
+        let error = rename_without_replacing(&from, &to).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(&to).unwrap(), b"new");
+    }
+
+    #[test]
+    fn files_are_told_apart() {
+        let directory = tempfile::tempdir().unwrap();
+        let of = |name: &str| {
+            let path = directory.path().join(name);
+            fs::write(&path, name).unwrap();
+            identity(&path.metadata().unwrap())
+        };
+        let (first, second) = (of("a"), of("b"));
+        assert_ne!(first, second);
+        fs::rename(directory.path().join("a"), directory.path().join("c")).unwrap();
+        let moved = directory.path().join("c").metadata().unwrap();
+        assert_eq!(identity(&moved), first);
+    }
+
+    #[test]
+    fn a_preallocated_file_has_its_length_and_holds_zeros() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a");
+        let file = File::create_new(&path).unwrap();
+        preallocate(&file, 10_000).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), vec![0; 10_000]);
+    }
+
+    #[test]
+    fn space_and_names_are_known() {
+        let own = space(&std::env::temp_dir()).unwrap();
+        assert!(own.total_bytes > 0 && own.free_bytes <= own.total_bytes);
+        assert!(!computer().name.is_empty());
+    }
+}

@@ -1,0 +1,159 @@
+//! Linux, and other systems with its file operations.
+
+use crate::{Computer, Flag, Space};
+use rustix::fs::{
+    Advice, CWD, FallocateFlags, OFlags, RenameFlags, SeekFrom, fallocate, renameat_with, statvfs,
+};
+use rustix::io::Errno;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use std::fs::{File, Metadata, OpenOptions};
+use std::io;
+pub use std::os::unix::fs::FileExt as Positioned;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+/// Adds flags to the options.
+pub fn set(options: &mut OpenOptions, flags: &[Flag]) {
+    let bits = flags.iter().map(|flag| match flag {
+        Flag::BypassCache => OFlags::DIRECT,
+        Flag::WriteThrough => OFlags::DSYNC,
+        Flag::NotThroughLinks => OFlags::NOFOLLOW,
+        Flag::Exclusively => OFlags::EXCL,
+    });
+    options.custom_flags(bits.collect::<OFlags>().bits() as i32);
+}
+
+/// Drops a file from the page cache; the kernel begins to write what is dirty.
+///
+/// # Errors
+/// Those of the system.
+pub fn drop_from_cache(file: &File) -> io::Result<()> {
+    Ok(rustix::fs::fadvise(file, 0, None, Advice::DontNeed)?)
+}
+
+/// Renames a file.
+///
+/// # Errors
+/// [`AlreadyExists`](io::ErrorKind::AlreadyExists) if the new name exists, and those of the system.
+pub fn rename_without_replacing(from: &Path, to: &Path) -> io::Result<()> {
+    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        // Some file systems do not support RENAME_NOREPLACE; creating a hard link never replaces a file either.
+        Err(Errno::INVAL | Errno::NOSYS) => {
+            std::fs::hard_link(from, to).and_then(|()| std::fs::remove_file(from))
+        }
+        renamed => Ok(renamed?),
+    }
+}
+
+/// Extends a file to the given length, and allocates its blocks if the file system supports this.
+///
+/// # Errors
+/// Those of the system.
+pub fn preallocate(file: &File, bytes: u64) -> io::Result<()> {
+    match fallocate(file, FallocateFlags::empty(), 0, bytes) {
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => file.set_len(bytes),
+        done => Ok(done?),
+    }
+}
+
+/// Returns the space of the file system that holds a directory.
+///
+/// # Errors
+/// Those of the system.
+pub fn space(directory: &Path) -> io::Result<Space> {
+    let space = statvfs(directory)?;
+    Ok(Space {
+        free_bytes: space.f_bavail.saturating_mul(space.f_frsize),
+        total_bytes: space.f_blocks.saturating_mul(space.f_frsize),
+    })
+}
+
+/// Returns numbers that no other file on this computer has: those of the device and of the inode.
+pub fn identity(metadata: &Metadata) -> (u64, u64) {
+    (metadata.dev(), metadata.ino())
+}
+
+/// Returns true for a block device.
+pub fn is_block_device(metadata: &Metadata) -> bool {
+    metadata.file_type().is_block_device()
+}
+
+/// Returns major and minor number of a device.
+pub fn device_number(metadata: &Metadata) -> (u32, u32) {
+    let device = metadata.rdev();
+    (rustix::fs::major(device), rustix::fs::minor(device))
+}
+
+/// Returns true if a device has no medium: an empty card reader, for example.
+pub fn is_without_medium(error: &io::Error) -> bool {
+    errno(error) == Some(Errno::NOMEDIUM)
+}
+
+/// Returns true for errors of a whole device rather than of one of its blocks.
+pub fn is_of_whole_device(error: &io::Error) -> bool {
+    let whole = [Errno::NODEV, Errno::NXIO, Errno::NOMEDIUM, Errno::INVAL];
+    errno(error).is_some_and(|errno| whole.contains(&errno))
+}
+
+fn errno(error: &io::Error) -> Option<Errno> {
+    error.raw_os_error().map(Errno::from_raw_os_error)
+}
+
+/// Makes the names in a directory durable.
+///
+/// # Errors
+/// Those of the system.
+pub fn sync_directory(directory: &Path) -> io::Result<()> {
+    File::open(directory)?.sync_all()
+}
+
+/// Makes all files of the file system that holds this one durable.
+///
+/// # Errors
+/// Those of the system.
+pub fn sync_file_system(file: &File) -> io::Result<()> {
+    Ok(rustix::fs::syncfs(file)?)
+}
+
+/// Returns the offset of the next data from an offset, or `None` if only a hole follows. File systems that do not
+/// report holes have data everywhere.
+///
+/// # Errors
+/// Those of the system.
+pub fn next_data(file: &File, offset_bytes: u64) -> io::Result<Option<u64>> {
+    match rustix::fs::seek(file, SeekFrom::Data(offset_bytes)) {
+        Ok(data) => Ok(Some(data)),
+        Err(Errno::NXIO) => Ok(None),
+        Err(Errno::INVAL | Errno::OPNOTSUPP) => Ok(Some(offset_bytes)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Returns the names of this computer.
+pub fn computer() -> Computer {
+    let system = rustix::system::uname();
+    let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
+    Computer {
+        name: text(system.nodename()),
+        system: [system.sysname(), system.release(), system.machine()]
+            .map(text)
+            .join(" "),
+    }
+}
+
+/// Returns the cores that this process may use.
+pub fn allowed_cores() -> Vec<usize> {
+    match sched_getaffinity(None) {
+        Ok(allowed) => (0..CpuSet::MAX_CPU)
+            .filter(|&core| allowed.is_set(core))
+            .collect(),
+        Err(_) => Vec::new(),
+    }
+}
+
+/// Runs the calling thread on one core from now on. Without permission, it runs on any core.
+pub fn pin_to_core(core: usize) {
+    let mut set = CpuSet::new();
+    set.set(core);
+    let _ = sched_setaffinity(None, &set);
+}
