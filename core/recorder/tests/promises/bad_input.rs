@@ -209,3 +209,46 @@ fn a_card_full_of_other_files_is_refused_and_left_alone() {
     assert!(outcome.summaries.is_err());
     assert_eq!(Files::read(&outcome.disk, 0, 60).samples, []);
 }
+
+/// Returns the reason why a recording does not start; `None` if it starts.
+fn refusal<const N: usize>(file_bytes: u32, inputs: [Input; N]) -> Option<String> {
+    let control = Control::new();
+    record(case(&control, file_bytes, 20_000), inputs, |_| ())
+        .summaries
+        .err()
+}
+
+#[test]
+fn recordings_outside_the_limits_do_not_start() {
+    let input = |ring_bytes| lines(ring_bytes, LINE_BYTES, 10_000, 20);
+    let refused = |reason: &str| Some(reason.to_string());
+    assert_eq!(refusal(1 << 20, []), refused("Streams"));
+    let five = std::array::from_fn::<_, 5, _>(|_| input(4_096));
+    assert_eq!(refusal(1 << 20, five), refused("Streams"));
+    let four = std::array::from_fn::<_, 4, _>(|_| input(4_096));
+    assert_eq!(refusal(1 << 20, four), None);
+    // Two blocks.
+    assert_eq!(refusal(1 << 20, [input(1_024)]), None);
+    assert_eq!(
+        refusal(1 << 20, [input(4_096), input(1_023)]),
+        refused("RingTooSmall")
+    );
+    assert_eq!(refusal(64 << 10, [input(4_096)]), None);
+    assert_eq!(
+        refusal((64 << 10) - 1, [input(4_096)]),
+        refused("FileTooSmall")
+    );
+    let long = |line_bytes_max| Input {
+        format: Format::Lines {
+            header: "",
+            line_bytes_max,
+        },
+        ..input(4_096)
+    };
+    let longest = cardiograph_recorder::LINE_BYTES_MAX as u16;
+    assert_eq!(refusal(1 << 20, [long(longest)]), None);
+    assert_eq!(
+        refusal(1 << 20, [input(4_096), long(longest + 1)]),
+        refused("LineTooLong")
+    );
+}
