@@ -15,13 +15,14 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Collects the published rows with the role `fit` of the given card.
+    /// Collects the published rows with the role `fit` of the given card. Rows of downloads fit the web server, not the card.
     pub fn of(card: &str) -> Result<Rows, String> {
         let mut rows = Vec::new();
         for name in STUDIES {
             rows.extend(study(name)?.rows);
         }
         rows.retain(|row| row.role == Role::Fit && row.query.experiment.card == card);
+        rows.retain(|row| row.query.experiment.server.is_none());
         let mut recordings = BTreeMap::new();
         for query in rows
             .iter()
