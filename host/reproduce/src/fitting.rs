@@ -98,8 +98,7 @@ fn value(bound: &Bound, place: f64) -> u32 {
 fn fit_together(profile: &mut Profile) {
     let flash = &mut profile.flash;
     flash.log_program_us = flash.program_us.first().copied().unwrap_or_default();
-    let zone = profile.controller.fast_zone_units;
-    flash.spare_blocks += profile.controller.open_units + 2 * zone + 3;
+    profile.flash.spare_blocks += profile.reserved_blocks() + 1;
 }
 
 /// Returns the times of the pages that share cells for their mean: the upper page of two takes 2.5 times as long as the

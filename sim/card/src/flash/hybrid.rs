@@ -23,10 +23,6 @@ pub(super) const NONE: u32 = u32::MAX;
 /// Blocks that merges need besides those of log, zone and open units: a destination, and one to erase.
 const WORKING_BLOCKS: u32 = 2;
 
-/// Number of flash blocks per unit of the fast zone. With two, at most half of the zone's pages are valid, so
-/// garbage collection always frees space.
-const ZONE_BLOCKS_PER_UNIT: u32 = 2;
-
 #[derive(Clone)]
 pub(super) struct OpenUnit {
     pub(super) unit: u32,
@@ -47,17 +43,25 @@ pub(super) struct Hybrid {
     pub(super) next_cold_unit: u32,
     pub(super) pages_per_unit: u32,
     pub(super) zone_units: u32,
+    zone_blocks_max: u32,
     pub(super) open_units_max: usize,
     pub(super) log_blocks_max: u32,
     gc_log_blocks: u32,
 }
 
+/// Returns the number of flash blocks per unit of the fast zone, whose blocks hold one bit per cell: room for twice its
+/// pages. At most half of the zone's pages are then valid, so garbage collection always frees space.
+fn zone_blocks_per_unit(profile: &Profile) -> u32 {
+    let pages = profile.flash.pages_per_block;
+    2 * pages.div_ceil(profile.log_pages_per_block())
+}
+
 /// Returns the number of pool blocks that cannot serve as log blocks.
 pub(crate) fn reserved_blocks(profile: &Profile) -> u32 {
-    // The fast zone takes one block per unit from the pool and one from the capacity, and one to be emptied.
+    // One block per unit of the fast zone comes from the capacity, the others from the pool, with one to be emptied.
     let zone = match profile.controller.fast_zone_units {
         0 => 0,
-        units => units * (ZONE_BLOCKS_PER_UNIT - 1) + 1,
+        units => units * (zone_blocks_per_unit(profile) - 1) + 1,
     };
     zone + profile.controller.open_units + WORKING_BLOCKS
 }
@@ -68,6 +72,7 @@ impl Hybrid {
         let (units, pages_per_unit) = (profile.units(), flash.pages_per_block);
         let log_blocks_max = profile.log_blocks();
         let zone_units = controller.fast_zone_units;
+        let zone_blocks_max = zone_units * zone_blocks_per_unit(profile);
         Hybrid {
             data: Bits::new(units * pages_per_unit),
             block_of_unit: vec![NONE; units as usize],
@@ -78,7 +83,7 @@ impl Hybrid {
                 units,
             ),
             zone: Log::new(
-                zone_units * ZONE_BLOCKS_PER_UNIT + 1,
+                zone_blocks_max + 1,
                 profile.log_pages_per_block(),
                 pages_per_unit,
                 zone_units,
@@ -87,6 +92,7 @@ impl Hybrid {
             next_cold_unit: 0,
             pages_per_unit,
             zone_units,
+            zone_blocks_max,
             open_units_max: controller.open_units as usize,
             log_blocks_max,
             gc_log_blocks: controller.gc_log_blocks,
@@ -312,7 +318,7 @@ impl Hybrid {
                 return (room, chip.program_log());
             };
             self.zone.extend(block);
-            if self.zone.blocks() > self.zone_units * ZONE_BLOCKS_PER_UNIT {
+            if self.zone.blocks() > self.zone_blocks_max {
                 self.free_oldest_zone_block(chip);
             }
         }

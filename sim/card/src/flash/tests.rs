@@ -382,3 +382,28 @@ fn cards_of_either_mapping_wear_out_and_keep_responding() {
         }
     }
 }
+
+#[test]
+fn the_fast_zone_of_every_kind_of_cells_takes_writes_when_it_is_full() {
+    for bits in 1..=3 {
+        let profile = profile(|profile| {
+            profile.flash.program_us = vec![700; bits];
+            profile.flash.spare_blocks = 40;
+            profile.controller.fast_zone_units = 2;
+        });
+        let mut ftl = Ftl::new(&profile, Seed::new(1));
+        let zone_blocks = 2 * 16 * 4;
+        write_us(&mut ftl, 0, zone_blocks);
+        let before = ftl.chip.programmed;
+        let mut random = Seed::new(1).stream("writes");
+        for _ in 0..2000 {
+            write_us(&mut ftl, random.below(zone_blocks), 1);
+        }
+        // A copy for each write at most, because half of the zone's pages are free.
+        let programmed = ftl.chip.programmed - before;
+        assert!(
+            (2000..=4200).contains(&programmed),
+            "{programmed} pages, {bits} bits per cell"
+        );
+    }
+}

@@ -116,6 +116,11 @@ impl Profile {
         }
     }
 
+    /// Returns the number of spare blocks that cannot serve as log blocks: those of the fast zone, of open units and of merges.
+    pub fn reserved_blocks(&self) -> u32 {
+        reserved_blocks(self)
+    }
+
     /// Checks the values that the present flash model requires of a chip and a controller.
     pub(super) fn check_model(&self, name: &str) -> Result<(), TomlError> {
         let values = Values(name);
