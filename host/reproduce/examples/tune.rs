@@ -27,8 +27,9 @@ fn main() -> Result<(), String> {
     let ratios = |profile: &Profile| rows.ratios(profile, &SEEDS, median);
     show(&rows, ratios(&start));
     let mut random = Seed::new(seed.into()).stream("tune");
-    let (best, loss) =
-        search::minimise(&start, trials, &mut random, |profile| loss(ratios(profile)));
+    let (best, loss) = search::minimise(&start, trials, &mut random, |profile| {
+        loss(&ratios(profile))
+    });
     println!("loss {loss:.4}");
     show(&rows, ratios(&best));
     println!("flash.program_us = {:?}", best.flash.program_us);

@@ -40,7 +40,7 @@ pub const PROGRAM: [Bound; 3] = [
 ];
 
 /// Bounds that do not depend on the kind of cells.
-pub const COMMON: [Bound; 7] = [
+pub const COMMON: [Bound; 8] = [
     Bound {
         path: "flash.planes",
         allowed: 1..=4,
@@ -83,6 +83,13 @@ pub const COMMON: [Bound; 7] = [
         allowed: 0..=10_000,
         is_power: false,
         source: "from nothing to about four page programs and a read of the slowest cells (metadata, two copies)",
+    },
+    Bound {
+        path: "ftl.step_pages",
+        allowed: 8..=512,
+        is_power: true,
+        source: "from a few pages, as real-time translation layers copy (Choudhuri and Givargis, Partial Block Cleaning, \
+                 2008), to the largest unit at once",
     },
 ];
 

@@ -3,18 +3,13 @@
 use super::theory::{mean_program_us, of_card, page_bytes, unit_bytes};
 use super::{BOX_WIDTH, arrow, framed, padded, page, plural, row, symbols, time};
 use cardiograph_report::units;
-use cardiograph_sim_card::{ControllerProfile, FlashProfile, FtlProfile, PowerProfile, Profile};
+use cardiograph_sim_card::{ControllerProfile, FlashProfile, PowerProfile, Profile};
 
 /// Draws a card.
 pub fn card(name: &str, profile: &Profile) -> String {
-    let Profile {
-        flash,
-        controller,
-        power,
-        ..
-    } = profile;
+    let Profile { flash, power, .. } = profile;
     let mut left = vec![arrow("host: 512 B blocks")];
-    let rows = [paths(profile), controller_rows(controller, profile.ftl())].concat();
+    let rows = [paths(profile), controller_rows(profile)].concat();
     left.extend(framed("controller", &rows, true));
     let kind = match flash.program_us.len() {
         1 => "SLC, 1 bit per cell",
@@ -92,7 +87,8 @@ fn cell(title: &str, count: u32, noun: &str, size: &str) -> [String; 5] {
     ]
 }
 
-fn controller_rows(controller: &ControllerProfile, ftl: FtlProfile) -> Vec<String> {
+fn controller_rows(profile: &Profile) -> Vec<String> {
+    let (controller, ftl) = (&profile.controller, profile.ftl());
     let time = |us: u32| time(us.into());
     let when_idle = match controller.idle_free_blocks {
         0 => "no garbage collection".to_string(),
@@ -111,7 +107,7 @@ fn controller_rows(controller: &ControllerProfile, ftl: FtlProfile) -> Vec<Strin
         ),
         row(
             "stall limit",
-            &format!("{} per write", time(controller.stall_limit_us)),
+            &format!("{} per write", time(profile.longest_collection_us())),
         ),
         row("when idle", &when_idle),
         row(

@@ -88,7 +88,7 @@ impl Times {
 fn stalls(profile: &Profile, times: &Times) -> Vec<Derived> {
     let controller = profile.controller;
     let erases = units::count(u64::from(controller.gc_log_blocks) + 1);
-    let limit_us = f64::from(controller.stall_limit_us);
+    let limit_us = f64::from(profile.longest_collection_us());
     let mut stalls = vec![Derived::new(
         "Stall: merge of one unit",
         units::time(times.stall_us),
@@ -115,7 +115,7 @@ fn worst_case(profile: &Profile, times: &Times) -> Derived {
     let units = (profile.capacity_bytes / unit_bytes(profile)) as f64;
     let merges = (freed * f64::from(profile.log_pages_per_block())).min(units);
     let all_us = merges * (times.copy_us + times.erase_us) + freed * times.erase_us;
-    let limit_us = f64::from(controller.stall_limit_us);
+    let limit_us = f64::from(profile.longest_collection_us());
     let portions = match all_us > limit_us {
         true => format!(
             "; spread over writes that wait at most {} each",

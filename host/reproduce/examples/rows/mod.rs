@@ -78,6 +78,6 @@ impl Rows {
 }
 
 /// Returns the sum of the squared logarithms.
-pub fn loss(ratios: Vec<f64>) -> f64 {
-    ratios.into_iter().map(|ratio| ratio.ln().powi(2)).sum()
+pub fn loss(ratios: &[f64]) -> f64 {
+    ratios.iter().map(|ratio| ratio.ln().powi(2)).sum()
 }

@@ -86,7 +86,7 @@ impl Ftl {
             blocks_per_page: profile.page_bytes() / BLOCK_BYTES as u64,
             commit_us: ftl.commit_us,
             is_commit_due: false,
-            stall_limit_ns: u64::from(controller.stall_limit_us) * 1000,
+            stall_limit_ns: u64::from(profile.longest_collection_us()) * 1000,
             idle_free_blocks: controller.idle_free_blocks,
             wear_levelling_erases: controller.wear_levelling_erases.into(),
             next_wear_move: controller.wear_levelling_erases.into(),

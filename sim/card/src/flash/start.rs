@@ -11,6 +11,8 @@ use cardiograph_sim_world::{Random, Seed};
 
 /// Largest number of runs of pages that share a log block at the start.
 const RUNS_PER_LOG_BLOCK_MAX: u64 = 4;
+/// Largest number of units whose pages are in the log at the start: those of the files written last.
+const UNITS_IN_LOG_MAX: u64 = 8;
 
 impl Ftl {
     /// Puts a new card into a state drawn from the seed.
@@ -63,12 +65,16 @@ impl Hybrid {
         self.zone.push(page);
     }
 
-    /// Fills the given share of the log, in thousandths. Each of its blocks holds runs of pages of a few units.
+    /// Fills the given share of the log, in thousandths. Each of its blocks holds runs of pages of a few units: what was
+    /// written last was a few files, and each merge of a unit makes all of its pages in the log stale.
     fn fill_log(&mut self, chip: &mut Chip, thousandths: u64, random: &mut Random) {
         let per_block = self.log.pages_per_block();
         let all = u64::from(self.log_limit(chip)) * u64::from(per_block);
         let mut left = all * thousandths / 1000;
         let others = u64::from(self.units() - self.zone_units);
+        let recent: Vec<u64> = (0..1 + random.below(UNITS_IN_LOG_MAX))
+            .map(|_| u64::from(self.zone_units) + random.below(others))
+            .collect();
         let mut run = (0, 0);
         while left > 0 {
             if self.log.is_full() {
@@ -79,7 +85,7 @@ impl Hybrid {
                 run.1 = 0;
             }
             if run.1 == 0 {
-                let unit = u64::from(self.zone_units) + random.below(others);
+                let unit = recent[random.below(recent.len() as u64) as usize];
                 let length = u64::from(per_block) / (1 + random.below(RUNS_PER_LOG_BLOCK_MAX));
                 let length = length.clamp(1, u64::from(self.pages_per_unit));
                 let within = random.below(u64::from(self.pages_per_unit) - length + 1);

@@ -20,6 +20,10 @@ pub struct Ftl {
     pub victim: Victim,
     /// Time that each write command takes for the card's own metadata, in us.
     pub commit_us: u32,
+    /// Largest number of pages that garbage collection copies for one write, as real-time translation layers do (Choudhuri
+    /// and Givargis, "Deterministic Service Guarantees for NAND Flash using Partial Block Cleaning", 2008); 0 for as many
+    /// as the stall limit allows.
+    pub step_pages: u32,
     /// Changes of the mapping that the card records in a journal before it writes its tables back.
     pub map_journal_entries: u32,
     /// Reads of a block after which its data are moved, because reads disturb the cells.
@@ -71,6 +75,7 @@ impl Default for Ftl {
             mapping: Mapping::Hybrid,
             victim: Victim::Fifo,
             commit_us: 0,
+            step_pages: 0,
             map_journal_entries: 4096,
             refresh_reads: 100_000,
             read_retry_percent: 50,
@@ -101,6 +106,17 @@ impl Profile {
             _ => self.flash.program_us.len().max(1) as u32,
         };
         self.flash.pages_per_block / bits
+    }
+
+    /// Returns the longest garbage collection that one write waits for, in us: the stall limit, or a step.
+    pub fn longest_collection_us(&self) -> u32 {
+        let (flash, limit_us) = (&self.flash, self.controller.stall_limit_us);
+        let program_us: u32 = flash.program_us.iter().sum();
+        let copy_us = flash.read_us + program_us / flash.program_us.len().max(1) as u32;
+        match self.ftl().step_pages {
+            0 => limit_us,
+            pages => limit_us.min(pages.saturating_mul(copy_us)),
+        }
     }
 
     /// Returns the number of log blocks that a card without worn-out blocks uses: those that its controller keeps track
@@ -272,9 +288,10 @@ impl Profile {
 }
 
 impl Ftl {
-    fn ranges(&self) -> [Range; 4] {
+    fn ranges(&self) -> [Range; 5] {
         [
             Range::new("ftl.commit_us", self.commit_us, 0..=100_000),
+            Range::new("ftl.step_pages", self.step_pages, 0..=65_536),
             Range::new(
                 "ftl.map_journal_entries",
                 self.map_journal_entries,

@@ -1,16 +1,22 @@
-//! Fits an ensemble to a card's rows with the role `fit`: several searches from different random starts within the
-//! bounds of `bounds.rs`. Predictions are ignored.
+//! Fits an ensemble to a card's rows with the role `fit`, and prints it as a profile: several searches from different
+//! random starts within the bounds of `bounds.rs`. Predictions are ignored.
 //!
 //! `cargo run --release -p cardiograph-reproduce --example ensemble -- CARD [MEMBERS] [TRIALS]`
 
+mod document;
+#[path = "../rows/mod.rs"]
 mod rows;
 
-use cardiograph_reproduce::fitting;
+use cardiograph_reproduce::fitting::{self, Search};
 use cardiograph_sim_card::{Profile, Seed};
+use document::{Fitted, document};
 use rows::{Rows, loss};
 
 /// Seeds of the card in each trial.
 const SEEDS: [u64; 2] = [1, 2];
+
+/// Deviation of each row at which a search ends: published numbers are not more exact.
+const ENOUGH: f64 = 0.05;
 
 fn main() -> Result<(), String> {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -28,19 +34,25 @@ fn main() -> Result<(), String> {
     let template = fitting::template(&like);
     let rows = Rows::of(card)?;
     let ratios = |profile: &Profile| rows.ratios(profile, &SEEDS, geometric_mean);
-    for member in 1..=members {
+    let search = Search {
+        trials,
+        enough: ENOUGH.powi(2) * rows.rows.len() as f64,
+    };
+    let fitted = (1..=members).map(|member| {
         let mut random = Seed::new(member.into()).stream("ensemble");
-        let (best, loss) = fitting::fit(&template, trials, &mut random, |profile| {
-            loss(ratios(profile))
-        });
-        let ratios: Vec<String> = ratios(&best).iter().map(|r| format!("{r:.2}")).collect();
-        println!(
-            "# loss {loss:.4}; simulated / published: {}",
-            ratios.join(", ")
-        );
-        println!("[[member]]");
-        println!("{}\n", fitting::lines(&best).join("\n"));
-    }
+        let of = |profile: &Profile| loss(&ratios(profile));
+        let (profile, loss) = fitting::fit(&template, search, &mut random, of);
+        let ratios = ratios(&profile);
+        eprintln!("{card}, member {member}: loss {loss:.4}, {ratios:.2?}");
+        Fitted {
+            profile,
+            loss,
+            ratios,
+        }
+    });
+    let mut fitted: Vec<Fitted> = fitted.collect();
+    fitted.sort_by(|a, b| a.loss.total_cmp(&b.loss));
+    print!("{}", document(card, &rows.rows, trials, &fitted));
     Ok(())
 }
 
