@@ -3,7 +3,7 @@
 use crate::drawing;
 use crate::failure::{Failure, print};
 use crate::target::toml_text;
-use cardiograph_sim_card::{BOARDS, Board, CARDS, Profile, parse_toml};
+use cardiograph_sim_card::{BOARDS, Board, CARDS, FIXTURES, Profile, parse_toml};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use std::fmt::Write;
@@ -13,9 +13,9 @@ use std::fmt::Write;
 #[command(after_help = "\
 Examples:
   cardiograph cards                                          list all names
-  cardiograph cards class10-16g                              structure of a card, and derived figures
+  cardiograph cards generic-16g-class10                      structure of a card, and derived figures
   cardiograph cards my-card.toml                             the same for a custom card or board
-  cardiograph bench sim:class10-16g@esp32                    measure a card on a board")]
+  cardiograph bench sim:generic-16g-class10@esp32            measure a card on a board")]
 pub struct Args {
     /// A card or board to draw, by name or as a TOML file
     #[arg(value_name = "NAME|FILE")]
@@ -47,8 +47,8 @@ fn list() -> Result<String, Failure> {
         let _ = writeln!(out, "  {name:<width$}  {}", board.about);
     }
     out.push_str(
-        "\nA target is a card on a board: sim:class10-16g@esp32\n\
-         Structure of a card: cardiograph cards class10-16g\n",
+        "\nA target is a card on a board: sim:generic-16g-class10@esp32\n\
+         Structure of a card: cardiograph cards generic-16g-class10\n",
     );
     Ok(out)
 }
@@ -63,7 +63,7 @@ fn find(name: &str) -> Result<Found, Failure> {
         return from_file(name, &text);
     }
     let is_in = |all: &[(&str, &str)]| all.iter().any(|(known, _)| *known == name);
-    if is_in(CARDS) {
+    if is_in(CARDS) || is_in(FIXTURES) {
         let profile = Profile::named(name).map_err(Failure::new)?;
         return Ok(Found::Card(profile));
     }

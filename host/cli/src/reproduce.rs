@@ -111,7 +111,7 @@ fn notes(study: &Study) -> Result<Vec<String>, Failure> {
         return Ok(Vec::new());
     }
     let sentence = |&(workload, what): &(&str, &str)| {
-        let experiment = Experiment::new("class10-16g", "esp32", workload);
+        let experiment = Experiment::new("generic-16g-class10", "esp32", workload);
         Ok(Breakdown::of(&experiment)
             .map_err(Failure::new)?
             .sentence(what))

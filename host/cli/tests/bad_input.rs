@@ -37,10 +37,10 @@ fn targets_that_cannot_be_measured() {
         ),
         ("two\nlines", &["two\\nlines: no such directory"]),
         ("", &["no such directory"]),
-        ("sim:", &["there is no card named", "class10-16g"]),
+        ("sim:", &["there is no card named", "generic-16g-class10"]),
         (
             "sim:best@esp32",
-            &["no card named \"best\"", "class10-16g", "TOML file"],
+            &["no card named \"best\"", "generic-16g-class10", "TOML file"],
         ),
         (
             "sim:class10-16g@pdp11",

@@ -134,7 +134,7 @@ fn names_and_files_that_cannot_be_drawn() {
             "best",
             &[
                 "no card or board named best",
-                "class10-16g",
+                "generic-16g-class10",
                 "esp32",
                 "TOML file",
             ][..],

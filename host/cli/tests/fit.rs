@@ -81,7 +81,7 @@ fn unusable_traces_are_rejected() {
         (&["fit", "."], &["."]),
         (
             &["fit", &writes, "--like", "best"],
-            &["no card named \"best\"", "class10-16g"],
+            &["no card named \"best\"", "generic-16g-class10"],
         ),
         (&["fit", &writes, "--profile", "no/p.toml"], &["no/p.toml"]),
     ] {

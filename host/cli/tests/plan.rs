@@ -208,7 +208,10 @@ fn what_tells_nothing_is_refused() {
                 "use a trace of writes",
             ],
         ),
-        ("sim:best@esp32", &["no card named \"best\"", "class10-16g"]),
+        (
+            "sim:best@esp32",
+            &["no card named \"best\"", "generic-16g-class10"],
+        ),
         (
             "sim:class10-16g@lpc43xx",
             &["SD bus", "choose a board with SPI, such as esp32"],

@@ -57,6 +57,7 @@ fn rows_have_their_keys_and_come_out_the_same_twice() {
         "published",
         "simulated",
         "interval",
+        "range",
         "ratio",
         "driver_timeouts",
     ];
@@ -72,6 +73,10 @@ fn rows_have_their_keys_and_come_out_the_same_twice() {
         assert!(row["role"] == "fit" || row["role"] == "prediction", "{row}");
         assert!(row["simulated"].as_f64() > Some(0.0), "{row}");
         assert_eq!(row["interval"].as_array().map(Vec::len), Some(2), "{row}");
+        // All cards of this study are ensembles.
+        let [low, high] = [0, 1].map(|at| row["range"][at].as_f64().unwrap());
+        let simulated = row["simulated"].as_f64().unwrap();
+        assert!(low <= simulated && simulated <= high, "{row}");
         assert_eq!(row["ratio"].is_null(), row["published"].is_null(), "{row}");
     }
     let table = &first.stderr;

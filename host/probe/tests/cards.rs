@@ -3,7 +3,7 @@
 use cardiograph_probe::{
     Answer, Findings, Limits, ProbeError, SimulatedTarget, Target, TargetError, probe,
 };
-use cardiograph_sim_card::{Board, CARDS, Profile};
+use cardiograph_sim_card::{Board, FIXTURES, Profile};
 use std::fmt::Write;
 use std::ops::ControlFlow;
 
@@ -126,7 +126,7 @@ impl Score {
 #[test]
 fn ten_of_the_cards_are_recognised_and_no_answer_is_wrong() {
     let mut score = Score::default();
-    for (name, _) in CARDS {
+    for (name, _) in FIXTURES {
         let profile = Profile::named(name).unwrap();
         score.add(name, &profile, &probed(&profile, 1, 0));
     }
@@ -139,7 +139,7 @@ fn ten_of_the_cards_are_recognised_and_no_answer_is_wrong() {
 fn noise_of_the_host_makes_no_answer_wrong() {
     for (jitter_us, right_min) in [(50, 8), (300, 0)] {
         let mut score = Score::default();
-        for (seed, (name, _)) in (100..).zip(CARDS) {
+        for (seed, (name, _)) in (100..).zip(FIXTURES) {
             let profile = Profile::named(name).unwrap();
             score.add(name, &profile, &probed(&profile, seed, jitter_us));
         }

@@ -1,7 +1,7 @@
 //! Experiments: a workload on a card on a board, and the operations of a run.
 
 use crate::web::{self, WebServer};
-use cardiograph_sim_card::{Board, Card, Profile, Seed, TimedOperation};
+use cardiograph_sim_card::{BOARDS, Board, Card, Profile, Seed, TimedOperation, card_text};
 use cardiograph_store::run_on_card;
 use cardiograph_workload::{Activity, Observer, Operation, Workload, workload};
 use std::fmt;
@@ -159,16 +159,11 @@ impl Experiment {
             name => workload(name)
                 .ok_or_else(|| ExperimentError(format!("no workload named {name}")))?,
         };
-        let profile = toml_of(
-            &self.card,
-            cardiograph_sim_card::CARDS,
-            &self.changes("card."),
-        )?;
-        let board = toml_of(
-            &self.board,
-            cardiograph_sim_card::BOARDS,
-            &self.changes("board."),
-        )?;
+        let mut boards = BOARDS.iter();
+        let board_text = boards.find(|(name, _)| *name == self.board);
+        let board_text = board_text.map(|(_, text)| *text);
+        let profile = toml_of(&self.card, card_text(&self.card), &self.changes("card."))?;
+        let board = toml_of(&self.board, board_text, &self.changes("board."))?;
         Ok((
             *workload,
             Profile::from_toml(&self.card, &profile).map_err(|e| error(&e))?,
@@ -245,19 +240,15 @@ impl Experiment {
     }
 }
 
-/// Returns the TOML of a card or board with changes applied.
+/// Returns the TOML of a card or board, which is `None` if there is none of this name, with changes applied.
 fn toml_of(
     name: &str,
-    all: &[(&str, &str)],
+    text: Option<&str>,
     changes: &[(&str, &str)],
 ) -> Result<String, ExperimentError> {
-    let missing = || ExperimentError(format!("no card or board named {name}"));
-    let (_, text) = all
-        .iter()
-        .find(|(known, _)| *known == name)
-        .ok_or_else(missing)?;
+    let text = text.ok_or_else(|| ExperimentError(format!("no card or board named {name}")))?;
     if changes.is_empty() {
-        return Ok((*text).to_string());
+        return Ok(text.to_string());
     }
     let wrong = |error: &dyn fmt::Display| ExperimentError(format!("{name}: {error}"));
     let mut table: toml::Table = toml::from_str(text).map_err(|error| wrong(&error))?;

@@ -160,7 +160,7 @@ pub fn of(study: &str) -> Result<Vec<Figure>, ExperimentError> {
 
 fn magod2() -> Result<Vec<Figure>, ExperimentError> {
     let on = |card, workload| Experiment::new(card, "esp32", workload);
-    let class10 = |workload| on("class10-16g", workload);
+    let class10 = |workload| on("generic-16g-class10", workload);
     let opened = class10("magod2");
     let alone = class10("magod2-4.1");
     let served = Experiment {
@@ -203,9 +203,9 @@ fn magod2() -> Result<Vec<Figure>, ExperimentError> {
     figures.push(write_latencies(
         "4.12 · write latency of three cards",
         &[
-            ("class 4", &on("class4", "magod2-4.12")),
+            ("class 4", &on("generic-8g-class4", "magod2-4.12")),
             ("class 10", &class10("magod2-4.12")),
-            ("third", &on("third", "magod2-4.12")),
+            ("generic-8g-third", &on("generic-8g-third", "magod2-4.12")),
         ],
     )?);
     figures.push(write_latencies(
@@ -227,7 +227,7 @@ fn read_speed() -> Result<Vec<Figure>, ExperimentError> {
     ];
     let with = |path: &str, value: &str| Experiment {
         set: vec![(path.to_string(), value.to_string())],
-        ..Experiment::new("class10-16g", "esp32", "read-sweep")
+        ..Experiment::new("generic-16g-class10", "esp32", "read-sweep")
     };
     let cluster = |bytes| with("board.library.cluster_bytes", bytes);
     let files: Vec<(usize, f64)> = FILES_KIB.into_iter().enumerate().collect();
@@ -283,7 +283,7 @@ fn read_speed() -> Result<Vec<Figure>, ExperimentError> {
 }
 
 fn flash_benchmark() -> Result<Vec<Figure>, ExperimentError> {
-    let on = |workload| Experiment::new("sandisk-extreme2-2g", "linux-reader", workload);
+    let on = |workload| Experiment::new("sandisk-extreme-ii-2g", "linux-reader", workload);
     let sizes = [25.0, 32.0, 33.0, 35.0, 38.0, 50.0, 100.0];
     let sizes: Vec<_> = sizes.into_iter().enumerate().collect();
     let chunks = [1024.0, 512.0, 32.0, 8.0, 1.0];
@@ -326,7 +326,7 @@ fn library_comparison() -> Result<Vec<Figure>, ExperimentError> {
         ("SD.h", "esp32-s3-spi"),
     ] {
         let throughputs = throughputs(
-            &Experiment::new("kioxia-16g", board, "library-comparison"),
+            &Experiment::new("kioxia-16g-tlc", board, "library-comparison"),
             &sizes,
         )?;
         all.push(series(name, Mark::Line, throughputs));
@@ -343,13 +343,13 @@ fn library_comparison() -> Result<Vec<Figure>, ExperimentError> {
 
 fn blinky() -> Result<Vec<Figure>, ExperimentError> {
     let cards = [
-        "team-8g-class10",
-        "sandisk-edge-8g",
-        "kingston-8g",
-        "toshiba-8g",
-        "panasonic-1g-slc",
-        "apacer-1g-slc",
-        "sandisk-industrial-8g",
+        "team-8g",
+        "sandisk-edge-8g-class4",
+        "kingston-8g-class10",
+        "toshiba-8g-class4",
+        "panasonic-1g",
+        "apacer-1g",
+        "sandisk-industrial-8g-mlc",
     ];
     let figure = |card: &&str| {
         let experiment = Experiment::new(card, "lpc43xx", "blinky-stream-512");
@@ -367,10 +367,10 @@ fn blinky() -> Result<Vec<Figure>, ExperimentError> {
 /// cards.
 fn larger_blocks() -> Result<[Figure; 2], ExperimentError> {
     let cards = [
-        "sandisk-edge-8g",
-        "kingston-8g",
-        "apacer-1g-slc",
-        "sandisk-industrial-8g",
+        "sandisk-edge-8g-class4",
+        "kingston-8g-class10",
+        "apacer-1g",
+        "sandisk-industrial-8g-mlc",
     ];
     let sizes = [
         (512.0, "blinky-stream-512"),

@@ -25,6 +25,8 @@ pub struct JsonRow<'a> {
     simulated: Option<f64>,
     /// Lowest and highest result over the seeds.
     interval: Option<[f64; 2]>,
+    /// Lowest and highest member of the card's ensemble; none for a single card.
+    range: Option<[f64; 2]>,
     ratio: Option<f64>,
     driver_timeouts: u64,
 }
@@ -42,6 +44,7 @@ impl Outcome {
             published: self.row.published,
             simulated: self.median().map(rounded),
             interval: self.interval().map(|interval| interval.map(rounded)),
+            range: self.range().map(|range| range.map(rounded)),
             ratio: self.ratio().map(rounded),
             driver_timeouts: self.driver_timeouts,
         }

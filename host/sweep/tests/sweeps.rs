@@ -235,7 +235,7 @@ fn bad_specifications_name_the_field_and_the_remedy() {
         (
             "kingston-8g",
             "floppy",
-            "there is no card or board named \"floppy\"; choose one of: class10-16g",
+            "there is no card or board named \"floppy\"; choose one of: generic-16g-class10",
         ),
         (
             "kingston-8g",

@@ -46,7 +46,7 @@ pub use profile::{
     Mapping, Member, MemberValue, Power as PowerProfile, Profile, Victim,
 };
 pub use state::StateError;
-pub use toml_file::{BOARDS, CARDS, TomlError, parse as parse_toml};
+pub use toml_file::{BOARDS, CARDS, FIXTURES, TomlError, card_text, parse as parse_toml};
 
 /// Bytes in a block, the unit of every command.
 pub const BLOCK_BYTES: usize = 512;

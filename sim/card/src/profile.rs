@@ -146,12 +146,15 @@ const LOG_PAGES_MAX: u64 = 1 << 20;
 const PAGE_BYTES_MAX: u64 = 32 << 10;
 
 impl Profile {
-    /// Returns the bundled profile of this name; see [`CARDS`](crate::CARDS).
+    /// Returns the bundled profile of this name; see [`CARDS`](crate::CARDS) and [`FIXTURES`](crate::FIXTURES).
     ///
     /// # Errors
     /// If there is none; the message lists the bundled profiles.
     pub fn named(name: &str) -> Result<Profile, TomlError> {
-        let text = toml_file::find(name, crate::CARDS, "card", "profile")?;
+        let text = match toml_file::card_text(name) {
+            Some(text) => text,
+            None => toml_file::find(name, crate::CARDS, "card", "profile")?,
+        };
         Profile::from_toml(name, text)
     }
 
@@ -396,7 +399,7 @@ mod tests {
     use super::*;
 
     fn changed(from: &str, to: &str) -> String {
-        let text = crate::CARDS[0].1;
+        let text = crate::FIXTURES[0].1;
         assert!(text.contains(from));
         match Profile::from_toml("my.toml", &text.replace(from, to)) {
             Ok(_) => String::from("accepted"),
@@ -406,7 +409,7 @@ mod tests {
 
     #[test]
     fn every_bundled_card_is_valid() {
-        for (name, _) in crate::CARDS {
+        for (name, _) in crate::CARDS.iter().chain(crate::FIXTURES) {
             Profile::named(name).unwrap();
         }
     }
@@ -494,7 +497,7 @@ mod tests {
     #[test]
     fn the_present_model_refuses_what_no_chip_or_controller_could_be() {
         let present =
-            crate::CARDS[0].1.replacen("model = 1\n", "", 1) + "\n[ftl]\nmapping = \"hybrid\"\n";
+            crate::FIXTURES[0].1.replacen("model = 1\n", "", 1) + "\n[ftl]\nmapping = \"hybrid\"\n";
         let message = |from: &str, to: &str| {
             assert!(present.contains(from), "{from}");
             match Profile::from_toml("my.toml", &present.replacen(from, to, 1)) {
@@ -582,7 +585,7 @@ mod tests {
     fn a_fixture_has_no_values_of_the_present_model_and_other_models_are_unknown() {
         assert!(changed("model = 1", "model = 3").contains("`model` is 3; it must be 1 or 2"));
         assert_eq!(changed("model = 1\n", ""), "accepted");
-        let old = crate::CARDS[0].1.replacen("model = 1\n", "", 1);
+        let old = crate::FIXTURES[0].1.replacen("model = 1\n", "", 1);
         let slow = old.replacen("log_program_us = 500", "log_program_us = 800", 1);
         let error = Profile::from_toml("my.toml", &slow)
             .unwrap_err()
@@ -591,7 +594,7 @@ mod tests {
             error.ends_with("add `model = 1` for the flash model of version 0.1"),
             "{error}"
         );
-        let both = crate::CARDS[0].1.to_string() + "\n[ftl]\ncommit_us = 1\n";
+        let both = crate::FIXTURES[0].1.to_string() + "\n[ftl]\ncommit_us = 1\n";
         let error = Profile::from_toml("my.toml", &both).unwrap_err();
         assert!(error.to_string().contains("`ftl` is present"), "{error}");
     }
@@ -609,7 +612,7 @@ mod tests {
     fn an_unknown_card_name_lists_the_bundled_cards() {
         let error = Profile::named("class11").unwrap_err().to_string();
         assert!(
-            error.contains("class11") && error.contains("class10-16g"),
+            error.contains("class11") && error.contains("generic-16g-class10"),
             "{error}"
         );
     }

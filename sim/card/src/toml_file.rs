@@ -5,41 +5,54 @@ use serde::de::DeserializeOwned;
 use std::fmt;
 use std::ops::RangeInclusive;
 
+/// Returns the names and the texts of profiles.
+macro_rules! profiles {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../profiles/", $name, ".toml")))),*]
+    };
+}
+
 /// Bundled cards: name and TOML.
-pub const CARDS: &[(&str, &str)] = &[
-    ("class10-16g", include_str!("../profiles/class10-16g.toml")),
-    ("class4", include_str!("../profiles/class4.toml")),
-    ("third", include_str!("../profiles/third.toml")),
-    (
-        "team-8g-class10",
-        include_str!("../profiles/team-8g-class10.toml"),
-    ),
-    (
-        "sandisk-edge-8g",
-        include_str!("../profiles/sandisk-edge-8g.toml"),
-    ),
-    ("kingston-8g", include_str!("../profiles/kingston-8g.toml")),
-    ("toshiba-8g", include_str!("../profiles/toshiba-8g.toml")),
-    (
-        "panasonic-1g-slc",
-        include_str!("../profiles/panasonic-1g-slc.toml"),
-    ),
-    (
-        "apacer-1g-slc",
-        include_str!("../profiles/apacer-1g-slc.toml"),
-    ),
-    (
-        "sandisk-industrial-8g",
-        include_str!("../profiles/sandisk-industrial-8g.toml"),
-    ),
-    (
-        "sandisk-extreme2-2g",
-        include_str!("../profiles/sandisk-extreme2-2g.toml"),
-    ),
-    ("sandisk-1g", include_str!("../profiles/sandisk-1g.toml")),
-    ("kingston-2g", include_str!("../profiles/kingston-2g.toml")),
-    ("kioxia-16g", include_str!("../profiles/kioxia-16g.toml")),
+pub const CARDS: &[(&str, &str)] = profiles![
+    "generic-16g-class10",
+    "generic-8g-class4",
+    "generic-8g-third",
+    "team-8g",
+    "sandisk-edge-8g-class4",
+    "kingston-8g-class10",
+    "toshiba-8g-class4",
+    "panasonic-1g",
+    "apacer-1g",
+    "sandisk-industrial-8g-mlc",
+    "sandisk-extreme-ii-2g",
+    "sandisk-1g-2008",
+    "kingston-2g-2010",
+    "kioxia-16g-tlc",
 ];
+
+/// Cards with `model = 1`: fixtures of tests and of published benchmarks, which no list offers.
+pub const FIXTURES: &[(&str, &str)] = profiles![
+    "class10-16g",
+    "class4",
+    "third",
+    "team-8g-class10",
+    "sandisk-edge-8g",
+    "kingston-8g",
+    "toshiba-8g",
+    "panasonic-1g-slc",
+    "apacer-1g-slc",
+    "sandisk-industrial-8g",
+    "sandisk-extreme2-2g",
+    "sandisk-1g",
+    "kingston-2g",
+    "kioxia-16g",
+];
+
+/// Returns the text of the bundled card or fixture of this name; see [`CARDS`] and [`FIXTURES`].
+pub fn card_text(name: &str) -> Option<&'static str> {
+    let mut all = CARDS.iter().chain(FIXTURES);
+    all.find(|(known, _)| *known == name).map(|(_, text)| *text)
+}
 
 /// Bundled boards: name and TOML.
 pub const BOARDS: &[(&str, &str)] = &[

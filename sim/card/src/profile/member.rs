@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     fn profile(members: &str) -> Result<Profile, TomlError> {
-        let text = crate::CARDS[0].1.replacen("model = 1\n", "", 1);
+        let text = crate::FIXTURES[0].1.replacen("model = 1\n", "", 1);
         Profile::from_toml("my.toml", &(text + "\n[ftl]\n" + members))
     }
 

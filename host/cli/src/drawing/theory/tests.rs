@@ -1,7 +1,7 @@
 //! Compares the theory with hand calculations and with simulated cards.
 
 use super::*;
-use cardiograph_sim_card::{CARDS, Controller, Seed};
+use cardiograph_sim_card::{CARDS, Controller, FIXTURES, Seed};
 
 #[test]
 fn the_figures_of_the_default_card_match_a_hand_calculation() {
@@ -62,7 +62,7 @@ fn simulated_us(profile: &Profile, cycle: u64) -> Vec<f64> {
 
 #[test]
 fn latency_and_spacing_of_simulated_stalls_match_the_theory() {
-    for (name, _) in CARDS {
+    for (name, _) in CARDS.iter().chain(FIXTURES) {
         let mut profile = Profile::named(name).unwrap();
         if profile.controller.gc_log_blocks > 1 {
             continue;
@@ -73,6 +73,7 @@ fn latency_and_spacing_of_simulated_stalls_match_the_theory() {
         profile.controller.log_used_pages = 0;
         if let Some(ftl) = &mut profile.ftl {
             (ftl.fill_percent, ftl.log_percent) = ([100, 100], [0, 0]);
+            ftl.step_pages = 0;
             (ftl.read_retry_percent, ftl.map_journal_entries) = (0, 1 << 24);
         }
         let (times, cycle) = (Times::of(&profile), cycle_pages(&profile));
