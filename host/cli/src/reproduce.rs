@@ -67,7 +67,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let outcomes = with_progress(&rows, threads, args.members.into()).map_err(Failure::new)?;
     let notes: Result<Vec<_>, _> = studies.iter().map(notes).collect();
     let notes = notes?;
-    show(args, &text(&studies, &outcomes, &notes))?;
+    let members = format!(
+        "  of each card's ensemble, at most {} members were simulated, those that fit best\n",
+        args.members
+    );
+    show(args, &(text(&studies, &outcomes, &notes) + &members))?;
     let rows: Vec<_> = outcomes.iter().map(Outcome::json_row).collect();
     json::write(args.json.as_deref(), "reproduce", &rows)?;
     if let Some(path) = &args.html {

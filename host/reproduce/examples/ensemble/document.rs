@@ -58,11 +58,11 @@ fn sources(profile: &Profile) -> Vec<(&'static str, &'static str)> {
 }
 
 /// Returns the text of the profile.
-pub fn document(card: &str, rows: &[Row], trials: u32, fitted: &[Fitted]) -> String {
+pub fn document(card: &str, rows: &[Row], args: &[String], fitted: &[Fitted]) -> String {
     let Some(first) = fitted.first() else {
         return String::new();
     };
-    let mut out = header(card, rows, trials, fitted);
+    let mut out = header(card, rows, args, fitted);
     let toml = first.profile.to_toml().unwrap_or_default();
     let sources = sources(&first.profile);
     let mut is_power = false;
@@ -89,13 +89,13 @@ pub fn document(card: &str, rows: &[Row], trials: u32, fitted: &[Fitted]) -> Str
     out
 }
 
-fn header(card: &str, rows: &[Row], trials: u32, fitted: &[Fitted]) -> String {
+fn header(card: &str, rows: &[Row], args: &[String], fitted: &[Fitted]) -> String {
     let mut out = format!(
-        "# Written by `cargo run --release -p cardiograph-reproduce --example ensemble -- {card} {} {trials}`:\n\
-         # {} searches of at most {trials} trials from different random starts, within the bounds of\n\
+        "# Written by `cargo run --release -p cardiograph-reproduce --example ensemble -- {card} {}`:\n\
+         # {} searches from different random starts, within the bounds of\n\
          # host/reproduce/src/bounds.rs. The closest is the profile itself; the others are its members.\n\
          # Fitted to these rows of studies/; the ratios of simulated to published numbers are those of the members:\n",
-        fitted.len(),
+        args.join(" "),
         fitted.len(),
     );
     for (at, row) in rows.iter().enumerate() {
