@@ -76,6 +76,8 @@ pub fn build(only: Option<&str>) -> Result<(), String> {
     let out = target().join("dist");
     let _ = fs::remove_dir_all(&out);
     fs::create_dir_all(&out).map_err(failed(&out))?;
+    // It writes the manual pages, which are the same for all targets.
+    let own = RELEASES[0].build()?;
     let mut archives = Vec::new();
     for release in RELEASES
         .iter()
@@ -84,7 +86,7 @@ pub fn build(only: Option<&str>) -> Result<(), String> {
         let program = release.build()?;
         let version = release.start(&program)?;
         println!("{}: {version}", release.target);
-        archives.push(release.pack(&program, &out)?);
+        archives.push(release.pack(&program, &own, &out)?);
     }
     if archives.is_empty() {
         let targets = RELEASES.map(|release| release.target).join(", ");
@@ -178,7 +180,7 @@ impl Release {
     }
 
     /// Packs the program with completions, manual pages, licences and the changelog; returns the archive's name.
-    fn pack(&self, program: &Path, out: &Path) -> Result<String, String> {
+    fn pack(&self, program: &Path, own: &Path, out: &Path) -> Result<String, String> {
         let name = format!("cardiograph-{}-{}", env!("CARGO_PKG_VERSION"), self.target);
         let folder = out.join(&name);
         let manual = folder.join("man");
@@ -187,7 +189,7 @@ impl Release {
         for file in ["LICENSE-APACHE", "LICENSE-MIT", "CHANGELOG.md", "README.md"] {
             fs::copy(root().join(file), folder.join(file)).map_err(failed(Path::new(file)))?;
         }
-        write_manual(&folder, &manual)?;
+        write_manual(own, &folder, &manual)?;
         let archive = format!("{name}.tar.gz");
         let mut tar = Command::new("tar");
         // The same contents give the same archive.
@@ -204,17 +206,16 @@ impl Release {
     }
 }
 
-/// Writes completions and manual pages with the command of this computer; they are the same for all targets.
-fn write_manual(folder: &Path, manual: &Path) -> Result<(), String> {
-    let own = || cargo(&["run", "--quiet", "--package", "cardiograph", "--"]);
-    check(own().arg("man").arg(manual))?;
+/// Writes completions and manual pages with a command of this computer.
+fn write_manual(own: &Path, folder: &Path, manual: &Path) -> Result<(), String> {
+    output_of(Command::new(own).arg("man").arg(manual))?;
     for (shell, file) in [
         ("bash", "cardiograph.bash"),
         ("fish", "cardiograph.fish"),
         ("powershell", "cardiograph.ps1"),
         ("zsh", "_cardiograph"),
     ] {
-        let script = output_of(own().args(["completions", shell]))?;
+        let script = output_of(Command::new(own).args(["completions", shell]))?;
         let path = folder.join("completions").join(file);
         fs::create_dir_all(folder.join("completions")).map_err(failed(&path))?;
         fs::write(&path, script).map_err(failed(&path))?;
