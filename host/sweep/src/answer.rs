@@ -108,6 +108,7 @@ impl Answer {
 
 fn cells_of(sweep: &Sweep, card: &str, counts: &mut Counts) -> Result<Vec<Cell>, SweepError> {
     let spec = &sweep.spec;
+    let expected = u64::from(spec.seeds) * sweep.members_of(card) as u64;
     let mut cells = Vec::new();
     for (board, _) in sweep.boards() {
         for policy in &spec.policies {
@@ -121,11 +122,11 @@ fn cells_of(sweep: &Sweep, card: &str, counts: &mut Counts) -> Result<Vec<Cell>,
                     );
                     let members = counts.remove(&key).unwrap_or_default();
                     let runs: u64 = members.values().map(|(runs, _)| runs).sum();
-                    if runs != u64::from(spec.seeds) {
+                    let is_whole = |&(runs, _): &(u64, u64)| runs == u64::from(spec.seeds);
+                    if runs != expected || !members.values().all(is_whole) {
                         return Err(SweepError::new(format!(
-                            "the results of {card}@{board} at {rate_hz} Hz have {runs} runs instead of {}; remove the \
-                             folder, and repeat the command",
-                            spec.seeds
+                            "the results of {card}@{board} at {rate_hz} Hz have {runs} runs instead of {expected}; remove \
+                             the folder, and repeat the command"
                         )));
                     }
                     cells.push(Cell::of(

@@ -219,7 +219,6 @@ pub(crate) fn run(
     is_stopped: &dyn Fn() -> bool,
 ) -> Result<Option<Vec<Row>>, SweepError> {
     let spec = task.spec;
-    let set = Set::measure(&task.target(), task.profile, task.board)?;
     let load = CardLoad {
         rate_hz: task.rate_hz,
         sample_bytes: spec.sample_bytes,
@@ -227,14 +226,18 @@ pub(crate) fn run(
         window_ns: spec.durability_window_ms * 1_000_000,
     };
     let mut rows = Vec::new();
-    for seed in task.seeds.clone() {
-        let Some(peak_bytes) = peak_backlog(&set, seed, &load, is_stopped) else {
-            return Ok(None);
-        };
-        for &buffer_bytes in task.buffers_bytes {
-            let mut row = task.row(buffer_bytes, seed, peak_bytes);
-            row.lost = peak_bytes > buffer_bytes;
-            rows.push(row);
+    for (member, profile) in task.numbered() {
+        let set = Set::measure(&task.target(), profile, task.board)?;
+        for seed in task.seeds.clone() {
+            let Some(peak_bytes) = peak_backlog(&set, seed, &load, is_stopped) else {
+                return Ok(None);
+            };
+            for &buffer_bytes in task.buffers_bytes {
+                let mut row = task.row(member, buffer_bytes, seed);
+                row.lost = peak_bytes > buffer_bytes;
+                row.peak_backlog_bytes = peak_bytes;
+                rows.push(row);
+            }
         }
     }
     Ok(Some(rows))

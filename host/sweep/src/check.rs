@@ -34,6 +34,8 @@ pub struct Disagreement {
     pub rate_hz: u32,
     /// Buffer size.
     pub buffer_bytes: u64,
+    /// Member of the card's ensemble, from 0.
+    pub member: u32,
     /// Seed of the card.
     pub seed: u64,
     /// True if the card mode loses samples.
@@ -109,12 +111,20 @@ fn check_one(
     let mut task: Task = sweep.task(random.below(sweep.tasks()));
     let seed = task.seeds.start + random.below(task.seeds.end - task.seeds.start);
     let at = random.below(task.buffers_bytes.len() as u64) as usize;
+    // A single profile draws nothing, so that its sample does not depend on this.
+    let member = match task.members.len() {
+        1 => 0,
+        members => random.below(members as u64) as usize,
+    };
     task.seeds = seed..seed + 1;
+    task.first_member = member as u32;
+    task.members = &task.members[member..=member];
     task.buffers_bytes = &task.buffers_bytes[at..=at];
     let Some(rows) = task.run(is_stopped)? else {
         return Ok(None);
     };
-    let Some(losses) = recorded(&task, task.buffers_bytes[0], seed, is_stopped)? else {
+    let run = (task.buffers_bytes[0], seed);
+    let Some(losses) = recorded(&task, &task.members[0], run, is_stopped)? else {
         return Ok(None);
     };
     let row = &rows[0];
@@ -123,6 +133,7 @@ fn check_one(
         target: task.target(),
         rate_hz: row.rate_hz,
         buffer_bytes: row.buffer_bytes,
+        member: row.member,
         seed,
         card_lost: row.lost,
         card_peak_backlog_bytes: row.peak_backlog_bytes,
@@ -131,7 +142,7 @@ fn check_one(
     })))
 }
 
-/// Calculates a plan for each card, board and rate, and returns the combinations of the policy `stream` in which the
+/// Calculates a plan for each card, board and rate, with the first member of an ensemble, and returns the combinations of the policy `stream` in which the
 /// interval of `plan` and that of the sweep have no value in common. Calls `watch` before each of these groups; `None` if
 /// it returned `Break`.
 ///

@@ -6,7 +6,7 @@ use crate::task::{Row, Task};
 use cardiograph_compare::{LoggerConfig, Policy, Streaming, run_logger_on_card, stream_on_card};
 use cardiograph_record::{Lines, line};
 use cardiograph_recorder::{Config, WhenFull, Window};
-use cardiograph_sim_card::{Bus, Card, Seed};
+use cardiograph_sim_card::{Bus, Card, Profile, Seed};
 use cardiograph_workload::{Activity, Observer, Operation};
 use std::num::NonZeroU32;
 use std::ops::ControlFlow;
@@ -29,35 +29,40 @@ pub(crate) fn run(
     is_stopped: &dyn Fn() -> bool,
 ) -> Result<Option<Vec<Row>>, SweepError> {
     let mut rows = Vec::new();
-    for &buffer_bytes in task.buffers_bytes {
-        for seed in task.seeds.clone() {
-            let Some(losses) = recorded(task, buffer_bytes, seed, is_stopped)? else {
-                return Ok(None);
-            };
-            let mut row = task.row(buffer_bytes, seed, losses.peak_bytes);
-            row.lost = losses.lost_samples > 0;
-            row.lost_samples = Some(losses.lost_samples);
-            rows.push(row);
+    for (member, profile) in task.numbered() {
+        for &buffer_bytes in task.buffers_bytes {
+            for seed in task.seeds.clone() {
+                let run = (buffer_bytes, seed);
+                let Some(losses) = recorded(task, profile, run, is_stopped)? else {
+                    return Ok(None);
+                };
+                let mut row = task.row(member, buffer_bytes, seed);
+                row.lost = losses.lost_samples > 0;
+                row.lost_samples = Some(losses.lost_samples);
+                row.peak_backlog_bytes = losses.peak_bytes;
+                rows.push(row);
+            }
         }
     }
     Ok(Some(rows))
 }
 
-/// Makes one recording; `None` if it was stopped.
+/// Makes one recording with a buffer size and a seed, on a member of the card's ensemble; `None` if it was stopped.
 pub(crate) fn recorded(
     task: &Task,
-    buffer_bytes: u64,
-    seed: u64,
+    profile: &Profile,
+    (buffer_bytes, seed): (u64, u64),
     is_stopped: &dyn Fn() -> bool,
 ) -> Result<Option<Losses>, SweepError> {
+    let card = (profile, Seed::new(seed));
     match task.policy {
-        PolicyName::Stream => stream(task, buffer_bytes, seed, is_stopped),
-        PolicyName::Naive => logger(task, Policy::Naive, buffer_bytes, seed, is_stopped),
-        PolicyName::KeepOpen => logger(task, Policy::KeepOpen, buffer_bytes, seed, is_stopped),
+        PolicyName::Stream => stream(task, card, buffer_bytes, is_stopped),
+        PolicyName::Naive => logger(task, card, Policy::Naive, buffer_bytes, is_stopped),
+        PolicyName::KeepOpen => logger(task, card, Policy::KeepOpen, buffer_bytes, is_stopped),
         PolicyName::AfterSession => {
             let session_ns = task.spec.session_s * NS_PER_S;
             let policy = Policy::AfterSession { session_ns };
-            logger(task, policy, buffer_bytes, seed, is_stopped)
+            logger(task, card, policy, buffer_bytes, is_stopped)
         }
     }
 }
@@ -75,8 +80,8 @@ fn samples(task: &Task) -> u64 {
 
 fn stream(
     task: &Task,
+    (profile, seed): (&Profile, Seed),
     buffer_bytes: u64,
-    seed: u64,
     is_stopped: &dyn Fn() -> bool,
 ) -> Result<Option<Losses>, SweepError> {
     let failed = |why: &dyn std::fmt::Display| SweepError::new(format!("{}: {why}", task.target()));
@@ -101,8 +106,7 @@ fn stream(
         line_bytes: task.spec.sample_bytes as usize,
         count: samples(task),
     };
-    let seed = Seed::new(seed);
-    let card = Card::new(task.profile, seed);
+    let card = Card::new(profile, seed);
     let mut watch = |_| go_on(is_stopped);
     let result = stream_on_card::<1>(card, seed, &streaming, &feed, &mut watch);
     let result = result.map_err(|error| failed(&error))?;
@@ -121,9 +125,9 @@ fn stream(
 
 fn logger(
     task: &Task,
+    (profile, seed): (&Profile, Seed),
     policy: Policy,
     buffer_bytes: u64,
-    seed: u64,
     is_stopped: &dyn Fn() -> bool,
 ) -> Result<Option<Losses>, SweepError> {
     let failed = |why: &dyn std::fmt::Display| SweepError::new(format!("{}: {why}", task.target()));
@@ -139,7 +143,7 @@ fn logger(
         line(number, &mut whole);
         bytes.copy_from_slice(&whole[..bytes.len()]);
     };
-    let card = Card::new(task.profile, Seed::new(seed));
+    let card = Card::new(profile, seed);
     let mut watch = Watch(is_stopped);
     let run = run_logger_on_card(card, task.board, &recording, PATH, &mut watch, make);
     let (run, _) = run.map_err(|error| failed(&error))?;

@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::path::Path;
 
+/// Version in results: that of Cardiograph, and a hash of the sources that results depend on.
+pub const VERSION: &str = env!("SWEEP_VERSION");
 /// Maximum number of tasks, unless the specification names its own.
 pub const TASKS_MAX: u64 = 1_000_000;
 /// Maximum number of files with results.
@@ -37,7 +39,8 @@ pub struct Source {
 pub struct Sweep {
     /// Specification.
     pub spec: Spec,
-    cards: Vec<(Source, Profile)>,
+    /// With the members of their ensembles.
+    cards: Vec<(Source, Vec<Profile>)>,
     boards: Vec<(Source, Board)>,
 }
 
@@ -78,8 +81,10 @@ impl Sweep {
         unique(name, "cards", &cards)?;
         unique(name, "boards", &boards)?;
         let profile = |source: Source| {
-            let profile = Profile::from_toml(&source.name, &source.toml);
-            Ok((source, profile.map_err(SweepError::new)?))
+            let profile =
+                Profile::from_toml(&source.name, &source.toml).map_err(SweepError::new)?;
+            let members = profile.members(&source.name).map_err(SweepError::new)?;
+            Ok((source, members))
         };
         let board = |source: Source| {
             let board = Board::from_toml(&source.name, &source.toml);
@@ -157,7 +162,8 @@ impl Sweep {
             f64::from(*rate_hz) * f64::from(spec.sample_bytes) / 1e6 * spec.run_s as f64
         };
         let mb: f64 = spec.rates_hz.iter().map(simulated_mb).sum();
-        let others = self.cards.len() * self.boards.len() * spec.policies.len();
+        let members: usize = self.cards.iter().map(|(_, members)| members.len()).sum();
+        let others = members * self.boards.len() * spec.policies.len();
         let runs = others as f64 * f64::from(spec.seeds);
         match spec.mode {
             Mode::Card => runs * mb * CARD_S_PER_MB,
@@ -204,14 +210,15 @@ impl Sweep {
         let rate_hz = spec.rates_hz[digit(spec.rates_hz.len() as u64)];
         let policy = spec.policies[digit(spec.policies.len() as u64)];
         let (board, parsed_board) = &self.boards[digit(self.boards.len() as u64)];
-        let (card, profile) = &self.cards[digit(self.cards.len() as u64)];
+        let (card, members) = &self.cards[digit(self.cards.len() as u64)];
         let first = batch * u64::from(spec.seeds_per_task);
         let last = (first + u64::from(spec.seeds_per_task)).min(spec.seeds.into());
         Task {
             number,
             spec,
             card: &card.name,
-            profile,
+            members,
+            first_member: 0,
             board_name: &board.name,
             board: parsed_board,
             policy,
@@ -276,11 +283,17 @@ impl Sweep {
         parquet::to_bytes(&rows).map(Some)
     }
 
-    /// Returns the cards with their names.
+    /// Returns the cards with their names; of an ensemble, the first member.
     pub fn cards(&self) -> impl Iterator<Item = (&str, &Profile)> {
         self.cards
             .iter()
-            .map(|(source, profile)| (source.name.as_str(), profile))
+            .map(|(source, members)| (source.name.as_str(), &members[0]))
+    }
+
+    /// Returns the number of members of a card's ensemble; 1 for a card without one.
+    pub(crate) fn members_of(&self, card: &str) -> usize {
+        let found = self.cards.iter().find(|(source, _)| source.name == card);
+        found.map_or(1, |(_, members)| members.len())
     }
 
     /// Returns the boards with their names.
@@ -290,10 +303,10 @@ impl Sweep {
             .map(|(source, board)| (source.name.as_str(), board))
     }
 
-    /// Returns the sweep as JSON, with its cards and boards and the version of Cardiograph.
+    /// Returns the sweep as JSON, with its cards and boards and the [version](VERSION).
     pub fn to_json(&self) -> String {
         let portable = Portable {
-            version: env!("CARGO_PKG_VERSION").to_string(),
+            version: VERSION.to_string(),
             spec: Spec {
                 max_tasks: None,
                 ..self.spec.clone()
@@ -321,10 +334,9 @@ impl Sweep {
         let name = "the sweep";
         let portable: Portable = serde_json::from_str(text)
             .map_err(|error| SweepError::new(format!("{name}: {error}; pass it unchanged")))?;
-        let version = env!("CARGO_PKG_VERSION");
-        if portable.version != version {
+        if portable.version != VERSION {
             return Err(SweepError::new(format!(
-                "{name} comes from version {}, but this is version {version}; install the same version everywhere",
+                "{name} comes from version {}, but this is version {VERSION}; install the same version everywhere",
                 portable.version
             )));
         }

@@ -6,7 +6,7 @@ use cardiograph_sim_card::{Board, Profile};
 use serde::Serialize;
 use std::ops::Range;
 
-/// Some recordings of a sweep: one card, board, policy and rate, and consecutive seeds.
+/// Some recordings of a sweep: one card with all its members, board, policy and rate, and consecutive seeds.
 #[derive(Clone, Debug)]
 pub struct Task<'a> {
     /// Number of the task in its sweep, from 0.
@@ -15,8 +15,10 @@ pub struct Task<'a> {
     pub spec: &'a Spec,
     /// Name of the card.
     pub card: &'a str,
-    /// Card.
-    pub profile: &'a Profile,
+    /// Members of the card's ensemble; for a card without an ensemble, the card alone.
+    pub members: &'a [Profile],
+    /// Number of the first of these members in the ensemble.
+    pub first_member: u32,
     /// Name of the board.
     pub board_name: &'a str,
     /// Board.
@@ -77,12 +79,17 @@ impl Task<'_> {
         }
     }
 
-    pub(crate) fn row(&self, buffer_bytes: u64, seed: u64, peak_backlog_bytes: u64) -> Row {
+    /// Returns the members with their numbers.
+    pub(crate) fn numbered(&self) -> impl Iterator<Item = (u32, &Profile)> {
+        (self.first_member..).zip(self.members)
+    }
+
+    pub(crate) fn row(&self, member: u32, buffer_bytes: u64, seed: u64) -> Row {
         Row {
             task: self.number,
             mode: self.spec.mode.name(),
             card: self.card.to_string(),
-            member: 0,
+            member,
             board: self.board_name.to_string(),
             policy: self.policy.name(),
             rate_hz: self.rate_hz,
@@ -92,7 +99,7 @@ impl Task<'_> {
             seed,
             lost: false,
             lost_samples: None,
-            peak_backlog_bytes,
+            peak_backlog_bytes: 0,
         }
     }
 

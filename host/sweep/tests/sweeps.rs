@@ -367,3 +367,59 @@ fn a_damaged_file_is_named() {
         assert!(message.contains(&victim.display().to_string()), "{message}");
     }
 }
+
+/// An ensemble of three members, the last of which programs a page far more slowly.
+fn ensemble() -> cardiograph_sim_card::Profile {
+    let (_, text) = cardiograph_sim_card::CARDS[0];
+    let text = text.replacen("model = 1\n", "", 1);
+    let members = "\n[ftl]\n[[member]]\n\"flash.read_us\" = 60\n[[member]]\n\"flash.program_us\" = [20000, 40000]\n";
+    cardiograph_sim_card::Profile::from_toml("ensemble", &(text + members)).unwrap()
+}
+
+#[test]
+fn each_member_of_an_ensemble_is_simulated_as_a_card_of_its_own() {
+    let temporary = tempfile::tempdir().unwrap();
+    let own = temporary.path();
+    let ensemble = ensemble();
+    let answer_of = |name: &str, profile: &cardiograph_sim_card::Profile| {
+        let file = format!("{name}.toml");
+        fs::write(own.join(&file), profile.to_toml().unwrap()).unwrap();
+        let text = SMALL.replace("\"class10-16g\", \"kingston-8g\"", &format!("\"{file}\""));
+        let sweep = Sweep::from_toml("s.toml", &text, own).unwrap();
+        on(2, &own.join(name), &sweep)
+    };
+    let together = answer_of("ensemble", &ensemble);
+    let members = ensemble.members("ensemble").unwrap();
+    assert_eq!(members.len(), 3);
+    let alone: Vec<Answer> = members
+        .iter()
+        .zip(["one", "two", "three"])
+        .map(|(member, name)| answer_of(name, member))
+        .collect();
+    let mut differ = 0;
+    for (at, cell) in together.cells.iter().enumerate() {
+        let risks: Vec<_> = cell.members.iter().map(|member| member.risk).collect();
+        let expected: Vec<_> = alone
+            .iter()
+            .map(|answer| answer.cells[at].members[0].risk)
+            .collect();
+        assert_eq!(risks, expected, "{cell:?}");
+        let numbers: Vec<u32> = cell.members.iter().map(|member| member.member).collect();
+        assert_eq!(numbers, [0, 1, 2]);
+        let mut values: Vec<f64> = risks
+            .iter()
+            .map(|risk| risk.losses as f64 / risk.runs as f64)
+            .collect();
+        values.sort_by(f64::total_cmp);
+        differ += usize::from(values[0] != values[2]);
+        assert_eq!(cell.median.unwrap_or(0.0), values[1]);
+        assert_eq!(
+            (cell.member_low, cell.member_high),
+            (Some(values[0]), Some(values[2]))
+        );
+    }
+    assert!(
+        differ > 0,
+        "the members must differ for this test to mean anything"
+    );
+}
