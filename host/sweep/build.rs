@@ -1,4 +1,4 @@
-//! Names the sources that results depend on, so that results of other sources are told apart between releases.
+//! Names the sources that results depend on, so that results of other sources are recognised between releases.
 
 use std::fs;
 use std::io;
