@@ -3,8 +3,8 @@
 use crate::packages::DEVICE_TARGET;
 use crate::run::{capture, cargo, check};
 use crate::{
-    arduino, boards, c, crates, english, firmware, fuzz, packages, page, playground, power_cut,
-    python, qemu, readme, rp2040, size,
+    arduino, boards, c, crates, dist, english, firmware, fuzz, packages, page, playground,
+    power_cut, python, qemu, readme, rp2040, size,
 };
 
 /// Crates that run on devices.
@@ -68,6 +68,7 @@ pub fn everything() -> Result<(), String> {
         count.passed += playground::test()?;
         count.passed += python::tests()?;
         count.passed += size::all()?;
+        count.passed += dist::check_targets()?;
         count.passed += readme::commands()?;
         count.passed += fuzz::all(fuzz::Effort::Runs(FUZZ_RUNS))?;
     }
