@@ -13,7 +13,7 @@ use std::ops::Range;
 use std::path::Path;
 
 /// Version in results: that of Cardiograph, and a hash of the sources that results depend on.
-pub const VERSION: &str = env!("SWEEP_VERSION");
+pub(crate) const VERSION: &str = env!("SWEEP_VERSION");
 /// Maximum number of tasks, unless the specification names its own.
 pub const TASKS_MAX: u64 = 1_000_000;
 /// Maximum number of files with results.
@@ -303,7 +303,7 @@ impl Sweep {
             .map(|(source, board)| (source.name.as_str(), board))
     }
 
-    /// Returns the sweep as JSON, with its cards and boards and the [version](VERSION).
+    /// Returns the sweep as JSON, with its cards and boards and the version.
     pub fn to_json(&self) -> String {
         let portable = Portable {
             version: VERSION.to_string(),
