@@ -370,7 +370,8 @@ fn a_damaged_file_is_named() {
 
 /// An ensemble of three members, the last of which programs a page far more slowly.
 fn ensemble() -> cardiograph_sim_card::Profile {
-    let (_, text) = cardiograph_sim_card::CARDS[0];
+    // The fixtures have no ensembles.
+    let (_, text) = cardiograph_sim_card::FIXTURES[0];
     let text = text.replacen("model = 1\n", "", 1);
     let members = "\n[ftl]\n[[member]]\n\"flash.read_us\" = 60\n[[member]]\n\"flash.program_us\" = [20000, 40000]\n";
     cardiograph_sim_card::Profile::from_toml("ensemble", &(text + members)).unwrap()
