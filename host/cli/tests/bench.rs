@@ -182,7 +182,12 @@ fn a_result_on_standard_output_is_alone_there() {
     let csv = done(directory.path(), &["workloads"]);
     assert!(csv.contains("magod2-kept-open") && csv.contains("(default)"));
     let cards = done(directory.path(), &["cards"]);
-    for name in ["generic-16g-class10", "esp32", "mega2560-hw", "linux-reader"] {
+    for name in [
+        "generic-16g-class10",
+        "esp32",
+        "mega2560-hw",
+        "linux-reader",
+    ] {
         assert!(cards.contains(&format!("  {name} ")), "{name} in {cards}");
     }
 }
