@@ -122,6 +122,7 @@ fn measure(folder: &Path) -> Result<(), String> {
     bench::check(&report, "the serial port")?;
     let report = report_of(board.with_cable(LOSES_EACH, run)?)?;
     check_losses(&report)?;
+    wait_for_end_of_test(folder)?;
     board.kill()?;
     // The recording is whole, and no file of the tests remains.
     Recording::read(folder, "card.img", &file, 0)?.check_cadence(RATE_HZ)?;
@@ -130,6 +131,18 @@ fn measure(folder: &Path) -> Result<(), String> {
     match names.contains("BENCH") {
         false => Ok(()),
         true => Err(format!("after the test, the card has {names}")),
+    }
+}
+
+/// Waits until the board has discarded the test's file, which it does after the last line of the trace.
+fn wait_for_end_of_test(folder: &Path) -> Result<(), String> {
+    let end = Instant::now() + Duration::from_secs(WAIT_S_MAX);
+    loop {
+        match judge::check_file_system(folder, "card.img") {
+            Err(error) if Instant::now() >= end => return Err(error),
+            Err(_) => thread::sleep(Duration::from_millis(500)),
+            Ok(_) => return Ok(()),
+        }
     }
 }
 
