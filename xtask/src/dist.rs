@@ -139,7 +139,7 @@ impl Release {
             .join(self.program))
     }
 
-    /// Starts the program: its version, a measurement of a simulated card, and a sweep. Returns its version.
+    /// Starts the program: its version, a measurement of a simulated card, and a plan. Returns its version.
     fn start(&self, program: &Path) -> Result<String, String> {
         let command = || match self.start {
             Start::Directly => Some(Command::new(program)),

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Builds the wheels.
+/// Package with the program that builds the wheels.
 const MATURIN: &str = "maturin==1.16.0";
 
 /// Targets of the wheels; the first one is installed and imported, if it is that of this computer.
