@@ -84,27 +84,35 @@ fn windows_that_cannot_be_met_are_counted() {
     }
 }
 
+/// Window of the recordings that end in a pause, and length of the pause.
+const PAUSE_US: u64 = 200_000;
+
+/// Records this many samples; returns the card as a power cut leaves it once the producer has been silent for the window.
+fn left_in_pause(input: Input, samples: u64) -> Disk {
+    let (control, left) = (Control::new(), RefCell::new(None));
+    let mut last_us = None;
+    record(case(&control, 128 << 10, SMALL_BLOCKS), [input], |moment| {
+        if moment.pushed[0] == samples {
+            let last_us = *last_us.get_or_insert(moment.now_us);
+            if moment.now_us > last_us + PAUSE_US && left.borrow().is_none() {
+                left.replace(Some(moment.durable.clone()));
+                control.stop();
+            }
+        }
+    });
+    left.take().expect("the producer was silent for the window")
+}
+
 #[test]
 fn the_last_samples_before_a_pause_become_durable() {
     // In some cases, the samples and a mark fill a block exactly.
     for samples in 500..580 {
-        let (control, left) = (Control::new(), RefCell::new(None));
         let input = Input {
             closes: false,
-            window: Window::Us(200_000),
+            window: Window::Us(PAUSE_US),
             ..lines(16_384, LINE_BYTES, 1_000, samples)
         };
-        let mut last_us = None;
-        record(case(&control, 128 << 10, SMALL_BLOCKS), [input], |moment| {
-            if moment.pushed[0] == samples {
-                let last_us = *last_us.get_or_insert(moment.now_us);
-                if moment.now_us > last_us + 200_000 && left.borrow().is_none() {
-                    left.replace(Some(moment.durable.clone()));
-                    control.stop();
-                }
-            }
-        });
-        let left = left.take().expect("the producer was silent for the window");
+        let left = left_in_pause(input, samples);
         assert_eq!(cost(&left, samples, 1_000).1, 0, "of {samples}");
     }
 }
@@ -144,25 +152,14 @@ fn binary_samples(disk: &Disk) -> Vec<u64> {
 fn binary_samples_that_fill_a_block_exactly_become_durable_in_a_pause() {
     // Each checkpoint ends a block early. For one of these numbers the last block is full.
     for samples in 640..740 {
-        let (control, left) = (Control::new(), RefCell::new(None));
         let input = Input {
             format: Format::Binary(&[NUMBERS]),
             make: Box::new(|index| index.to_le_bytes().to_vec()),
             closes: false,
-            window: Window::Us(200_000),
+            window: Window::Us(PAUSE_US),
             ..lines(16_384, LINE_BYTES, 1_000, samples)
         };
-        let mut last_us = None;
-        record(case(&control, 128 << 10, SMALL_BLOCKS), [input], |moment| {
-            if moment.pushed[0] == samples {
-                let last_us = *last_us.get_or_insert(moment.now_us);
-                if moment.now_us > last_us + 200_000 && left.borrow().is_none() {
-                    left.replace(Some(moment.durable.clone()));
-                    control.stop();
-                }
-            }
-        });
-        let left = left.take().expect("the producer was silent for the window");
+        let left = left_in_pause(input, samples);
         let read = binary_samples(&after_cut(&left));
         assert_eq!(read, Vec::from_iter(0..samples), "of {samples}");
     }
