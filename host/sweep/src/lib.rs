@@ -12,6 +12,7 @@
 
 mod answer;
 mod card_mode;
+mod card_stream;
 mod check;
 mod folder;
 mod interval;
@@ -25,7 +26,8 @@ mod task;
 mod text;
 
 pub use answer::{Answer, Cell, MemberRisk};
-pub use card_mode::{CardLoad, Set, peak_backlog};
+pub use card_mode::{CardLoad, Set};
+pub use card_stream::peak_backlog;
 pub use check::{Checked, Disagreement, PlanDifference, check_with_recorder, compare_with_plan};
 pub use folder::ResultFolder;
 pub use interval::{CONFIDENCE, Proportion};

@@ -182,6 +182,54 @@ impl Controller {
         }
     }
 
+    /// Returns the longest busy time of a write that only programs a page, in ns; `None` for a profile with `model = 1`,
+    /// for which [`write_spaced`](Controller::write_spaced) writes nothing.
+    pub fn program_max_ns(&self) -> Option<u64> {
+        self.flash.program_max_ns()
+    }
+
+    /// Writes complete pages as by a [`write`](Controller::write) each, in one step, as long as nothing but programming
+    /// can happen; returns the number of pages written, from the first one on. If something else can happen, nothing is
+    /// written and 0 returned: the caller then writes the next page alone.
+    ///
+    /// `start` is the first block of a page. `received` is called with the busy time of each page, and returns the time
+    /// at which the page has been received. The caller ensures that the card is no longer busy by then if each page takes
+    /// [`program_max_ns`](Controller::program_max_ns), and idle for at most `idle_max_ns`. Times and state are those of
+    /// single writes; the energy differs by rounding.
+    pub fn write_spaced(
+        &mut self,
+        start: u64,
+        pages: u32,
+        idle_max_ns: u64,
+        mut received: impl FnMut(u64) -> u64,
+    ) -> u32 {
+        let page_blocks = self.flash.blocks_per_page();
+        let first = (start / page_blocks) as u32;
+        // A card that falls asleep between two pages takes time to wake up.
+        if idle_max_ns > self.sleep_after_ns || self.trace.is_some() || self.is_off {
+            return 0;
+        }
+        let collects = idle_max_ns > self.idle_after_ns;
+        let mut now_ns = 0;
+        let mut each = |work: Work| now_ns = received(work.ns);
+        let written = self
+            .flash
+            .write_spaced(first..first + pages, collects, &mut each);
+        let Some((count, work, last)) = written else {
+            return 0;
+        };
+        let (from_ns, before_ns) = (self.accounted_ns, work.ns - last.ns);
+        self.busy_ns += before_ns;
+        self.meter
+            .busy_and_idle(from_ns, before_ns, now_ns, work.nj - last.nj);
+        let operation = Operation::Write {
+            start: start + u64::from(count - 1) * page_blocks,
+            count: page_blocks,
+        };
+        self.work(now_ns, operation, last, 0);
+        count
+    }
+
     /// Writes consecutive blocks with a command of their own.
     pub fn write_by_command(&mut self, now_ns: u64, start: u64, count: u64) -> Busy {
         let command_ns = self.command(now_ns);
@@ -352,6 +400,35 @@ mod tests {
         assert!(total.abs_diff(last) < total / 1000, "{total} and {last}");
         let busy = |card: &mut Controller| card.write_by_command(end_ns, 7, 1);
         assert_eq!(busy(&mut watched), busy(&mut other));
+    }
+
+    #[test]
+    fn spaced_pages_give_the_times_and_within_rounding_the_energy_of_single_writes() {
+        let profile = Profile::named("generic-16g-class10").unwrap();
+        let mut single = Controller::new(&profile, Seed::new(3));
+        let page_blocks = single.blocks_per_page();
+        let received_ns = |page: u64| (page + 1) * SECOND_NS / 20;
+        // The first page opens a unit, which a single step does not.
+        let start = 1 << 20;
+        let first = single.write_by_command(received_ns(0), start, page_blocks);
+        let mut spaced = single.clone();
+        let mut page = 0;
+        let written = spaced.write_spaced(start + page_blocks, 9, SECOND_NS / 20, |busy_ns| {
+            assert!(busy_ns <= single.program_max_ns().unwrap());
+            page += 1;
+            received_ns(page)
+        });
+        assert!(written > 1 && u64::from(written) == page && first.total_ns > 0);
+        for page in 1..=page {
+            single.write(received_ns(page), start + page * page_blocks, page_blocks);
+        }
+        assert_eq!(spaced.ready_ns(), single.ready_ns());
+        assert_eq!(spaced.busy_ns(), single.busy_ns());
+        assert_eq!(spaced.pages_programmed(), single.pages_programmed());
+        let end_ns = received_ns(page) + SECOND_NS;
+        let energies_pj = [&mut spaced, &mut single].map(|card| card.energy(end_ns).total_pj());
+        let difference_pj = energies_pj[0].abs_diff(energies_pj[1]);
+        assert!(difference_pj <= 4 * u64::from(written), "{energies_pj:?}");
     }
 
     #[test]

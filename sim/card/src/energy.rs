@@ -4,7 +4,7 @@ use crate::nand::Work;
 use crate::profile::Power;
 
 /// Conversion factor: 1 pJ is 1000 uW ns.
-const UW_NS_PER_PJ: u128 = 1000;
+const UW_NS_PER_PJ: u64 = 1000;
 const PJ_PER_NJ: u64 = 1000;
 
 /// Energy since power-on, in pJ.
@@ -88,6 +88,23 @@ impl Meter {
         (self.busy_from_ns, self.busy_ns) = (until_ns, 0);
     }
 
+    /// Adds busy times of a total of `busy_ns` that ended before `until_ns`, with idle time between them.
+    pub(crate) fn busy_and_idle(
+        &mut self,
+        from_ns: u64,
+        busy_ns: u64,
+        until_ns: u64,
+        flash_nj: u64,
+    ) {
+        self.book_busy();
+        let idle_ns = until_ns - from_ns - busy_ns;
+        add(&mut self.consumed.working_pj, pj(busy_ns, self.working_uw));
+        add(&mut self.consumed.idle_pj, pj(idle_ns, self.idle_uw));
+        let flash_pj = flash_nj.saturating_mul(PJ_PER_NJ);
+        add(&mut self.consumed.flash_pj, flash_pj);
+        (self.busy_from_ns, self.busy_ns) = (until_ns, 0);
+    }
+
     /// Stops consumption at a power cut.
     pub(crate) fn power_cut(&mut self, now_ns: u64) {
         self.consumed = self.energy_until(now_ns);
@@ -135,7 +152,11 @@ impl Meter {
 
 /// Converts a power in uW over a time in ns to pJ.
 fn pj(ns: u64, uw: u64) -> u64 {
-    let pj = u128::from(ns) * u128::from(uw) / UW_NS_PER_PJ;
+    // Almost every product fits, and a division of 128 bits takes ten times as long.
+    if let Some(product) = ns.checked_mul(uw) {
+        return product / UW_NS_PER_PJ;
+    }
+    let pj = u128::from(ns) * u128::from(uw) / u128::from(UW_NS_PER_PJ);
     pj.try_into().unwrap_or(u64::MAX)
 }
 

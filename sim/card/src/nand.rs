@@ -119,6 +119,13 @@ impl Nand {
         self.work(us, self.energy.program_nj)
     }
 
+    /// Returns the longest time that programming a page of a data block can take, in ns.
+    pub(crate) fn program_max_ns(&self) -> u64 {
+        let longest_us = self.profile.program_us.iter().max().copied().unwrap_or(0);
+        let mean_ns = u64::from(longest_us) * 1000;
+        mean_ns + self.width_ns(mean_ns).div_ceil(2)
+    }
+
     /// Programs a page of a log block, which holds one bit per cell.
     pub(crate) fn log_program(&mut self) -> Work {
         self.work(self.profile.log_program_us, self.energy.log_program_nj)
@@ -202,8 +209,13 @@ impl Nand {
     }
 
     fn operation_ns(&mut self, mean_ns: u64) -> u64 {
-        let width_ns = (mean_ns as f64 * self.spread * 2.0) as u64;
+        let width_ns = self.width_ns(mean_ns);
         mean_ns - width_ns / 2 + self.random.below(width_ns + 1)
+    }
+
+    /// Returns the difference between the longest and the shortest time of an operation.
+    fn width_ns(&self, mean_ns: u64) -> u64 {
+        (mean_ns as f64 * self.spread * 2.0) as u64
     }
 
     /// Draws the total time of several operations.
@@ -243,6 +255,8 @@ mod tests {
         assert_ne!(times(1), times(2));
         let (low, high) = (950_000, 1_050_000);
         assert!(times(3).iter().all(|ns| (low..=high).contains(ns)));
+        let longest_ns = nand(3, |_| ()).program_max_ns();
+        assert!(times(3).iter().all(|&ns| ns <= longest_ns) && longest_ns <= high);
         let mean = times(3).iter().sum::<u64>() / 1000;
         assert!(mean.abs_diff(1_000_000) < 6_000, "{mean}");
     }

@@ -135,7 +135,9 @@ impl Ftl {
             let page = (block / self.blocks_per_page) as u32;
             let whole_to = (end / self.blocks_per_page) as u32;
             let is_whole = block.is_multiple_of(self.blocks_per_page) && page < whole_to;
-            if is_whole && let Some((pages, work, last)) = self.write_run(page..whole_to) {
+            if is_whole
+                && let Some((pages, work, last)) = self.write_run(page..whole_to, &mut |_| ())
+            {
                 written.work += work;
                 written.program_ns = last.ns;
                 block += u64::from(pages) * self.blocks_per_page;
@@ -153,9 +155,13 @@ impl Ftl {
         written
     }
 
-    /// Writes the first of the given complete pages in one step; returns their number, the work, and that of the
-    /// last one. Returns `None` if something else may happen.
-    fn write_run(&mut self, pages: Range<u32>) -> Option<(u32, Work, Work)> {
+    /// Writes the first of the given complete pages in one step; calls `each` with the work of each. Returns their
+    /// number, the work, and that of the last one; `None` if something else may happen.
+    fn write_run(
+        &mut self,
+        pages: Range<u32>,
+        each: &mut impl FnMut(Work),
+    ) -> Option<(u32, Work, Work)> {
         #[cfg(test)]
         if self.is_slow {
             return None;
@@ -165,7 +171,7 @@ impl Ftl {
         }
         let chip = &mut self.chip;
         let (count, work, last) =
-            of_mapping!(&mut self.mapping, mapping => mapping.write_run(chip, pages.clone()));
+            of_mapping!(&mut self.mapping, mapping => mapping.write_run(chip, pages.clone(), each));
         let end = pages.start + count;
         // Earlier pages of the run would have left the RAM again.
         let buffered = pages
@@ -176,6 +182,38 @@ impl Ftl {
             self.buffer(RamPage { page, written: 0 });
         }
         (count > 0).then_some((count, work, last))
+    }
+
+    /// Writes the first of the given complete pages as by a write each, with idle time between them, as long as
+    /// nothing but programming can happen; calls `each` with the work of each. Returns their number, the work, and that
+    /// of the last one; `None` if something else may happen. `collects_idle` is true if the idle time suffices for
+    /// garbage collection.
+    pub(crate) fn write_spaced(
+        &mut self,
+        pages: Range<u32>,
+        collects_idle: bool,
+        each: &mut impl FnMut(Work),
+    ) -> Option<(u32, Work, Work)> {
+        let has_commit = self.is_commit_due && self.commit_us > 0;
+        if has_commit || collects_idle && !self.is_idle_without_effect() {
+            return None;
+        }
+        let written = self.write_run(pages, each);
+        if written.is_some() {
+            self.is_commit_due = false;
+        }
+        written
+    }
+
+    pub(crate) fn program_max_ns(&self) -> u64 {
+        self.chip.nand.program_max_ns()
+    }
+
+    /// Returns true if idle time collects no garbage. Pages that a run writes do not change this.
+    fn is_idle_without_effect(&self) -> bool {
+        let (chip, free) = (&self.chip, self.idle_free_blocks);
+        chip.debt.is_none()
+            && (free == 0 || of_mapping!(&self.mapping, mapping => mapping.has_room(chip, free)))
     }
 
     fn buffer(&mut self, page: RamPage) {

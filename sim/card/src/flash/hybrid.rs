@@ -145,9 +145,14 @@ impl Hybrid {
         works
     }
 
-    /// Writes those of the given complete pages that an open unit takes next, as long as nothing else can happen;
-    /// returns their number, the work, and the work of the last one.
-    pub(super) fn write_run(&mut self, chip: &mut Chip, pages: Range<u32>) -> (u32, Work, Work) {
+    /// Writes those of the given complete pages that an open unit takes next, as long as nothing else can happen; calls
+    /// `each` with the work of each. Returns their number, the work, and the work of the last one.
+    pub(super) fn write_run(
+        &mut self,
+        chip: &mut Chip,
+        pages: Range<u32>,
+        each: &mut impl FnMut(Work),
+    ) -> (u32, Work, Work) {
         let (unit, within) = (
             pages.start / self.pages_per_unit,
             pages.start % self.pages_per_unit,
@@ -164,6 +169,7 @@ impl Hybrid {
         let (mut work, mut last) = (Work::default(), Work::default());
         for page in within..end {
             last = chip.nand.program(page);
+            each(last);
             work += last;
         }
         open.next_page = end;

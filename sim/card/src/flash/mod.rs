@@ -38,7 +38,7 @@ use crate::translation::{Translation, Written};
 use cardiograph_sim_world::Seed;
 use ftl::Ftl;
 pub(crate) use hybrid::reserved_blocks;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 
 /// The flash of either model.
 #[derive(Clone)]
@@ -91,6 +91,27 @@ impl Flash {
     /// Writes consecutive blocks that were received with one command; they are durable when the work is done.
     pub(crate) fn write(&mut self, start: u64, count: u64) -> Written {
         of_either!(self, flash => flash.write(start, count))
+    }
+
+    /// Writes complete pages as by a write each, with idle time between them; see [`Ftl::write_spaced`].
+    pub(crate) fn write_spaced(
+        &mut self,
+        pages: Range<u32>,
+        collects_idle: bool,
+        each: &mut impl FnMut(Work),
+    ) -> Option<(u32, Work, Work)> {
+        match self {
+            Flash::First(_) => None,
+            Flash::Second(flash) => flash.write_spaced(pages, collects_idle, each),
+        }
+    }
+
+    /// Returns the longest time that programming a page can take, in ns; `None` for a profile with `model = 1`.
+    pub(crate) fn program_max_ns(&self) -> Option<u64> {
+        match self {
+            Flash::First(_) => None,
+            Flash::Second(flash) => Some(flash.program_max_ns()),
+        }
     }
 
     /// Marks consecutive blocks as empty.

@@ -76,9 +76,14 @@ impl Paged {
         (room, chip.program(position))
     }
 
-    /// Writes pages as long as nothing else can happen; returns their number, the work, and the work of the
-    /// last one.
-    pub(super) fn write_run(&mut self, chip: &mut Chip, pages: Range<u32>) -> (u32, Work, Work) {
+    /// Writes pages as long as nothing else can happen; calls `each` with the work of each. Returns their number, the
+    /// work, and the work of the last one.
+    pub(super) fn write_run(
+        &mut self,
+        chip: &mut Chip,
+        pages: Range<u32>,
+        each: &mut impl FnMut(Work),
+    ) -> (u32, Work, Work) {
         let room = self.pages_per_block - self.next;
         let before_write_back = chip.table.entries_left - 1;
         let count = room.min(before_write_back).min(pages.len() as u32);
@@ -87,6 +92,7 @@ impl Paged {
             let position = self.append(page);
             chip.map(page);
             last = chip.program(position);
+            each(last);
             work += last;
         }
         (count, work, last)
