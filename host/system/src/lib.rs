@@ -7,6 +7,7 @@
 //!
 //! Both files have the same functions, so that no other crate has to distinguish systems for ordinary files.
 
+mod rename;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]

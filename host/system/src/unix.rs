@@ -1,5 +1,6 @@
 //! Linux, and other systems with its file operations.
 
+use crate::rename::link_or_reserve;
 use crate::{Computer, Flag, Space};
 use rustix::fs::{
     Advice, CWD, FallocateFlags, OFlags, RenameFlags, SeekFrom, fallocate, renameat_with, statvfs,
@@ -37,10 +38,8 @@ pub fn drop_from_cache(file: &File) -> io::Result<()> {
 /// [`AlreadyExists`](io::ErrorKind::AlreadyExists) if the new name exists, and those of the system.
 pub fn rename_without_replacing(from: &Path, to: &Path) -> io::Result<()> {
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        // Some file systems do not support RENAME_NOREPLACE; creating a hard link never replaces a file either.
-        Err(Errno::INVAL | Errno::NOSYS) => {
-            std::fs::hard_link(from, to).and_then(|()| std::fs::remove_file(from))
-        }
+        // Some file systems do not support RENAME_NOREPLACE.
+        Err(Errno::INVAL | Errno::NOSYS) => link_or_reserve(from, to),
         renamed => Ok(renamed?),
     }
 }

@@ -1,5 +1,6 @@
 //! Windows. Nothing here has been tested on it.
 
+use crate::rename::link_or_reserve;
 use crate::{Computer, Flag, Space};
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
@@ -91,13 +92,12 @@ pub fn drop_from_cache(_: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// Renames a file, by a hard link, which never replaces a file. FAT has no hard links.
+/// Renames a file.
 ///
 /// # Errors
 /// [`AlreadyExists`](io::ErrorKind::AlreadyExists) if the new name exists, and those of the system.
 pub fn rename_without_replacing(from: &Path, to: &Path) -> io::Result<()> {
-    std::fs::hard_link(from, to)?;
-    std::fs::remove_file(from)
+    link_or_reserve(from, to)
 }
 
 /// Extends a file to the given length.

@@ -260,7 +260,12 @@ fn rename_without_replacing(from: &Path, to: &Path) -> io::Result<()> {
 
 #[cfg(not(target_os = "linux"))]
 fn rename_without_replacing(from: &Path, to: &Path) -> io::Result<()> {
-    link_and_remove(from, to)
+    match link_and_remove(from, to) {
+        Err(error) if !matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) => {
+            reserve_and_rename(from, to)
+        }
+        result => result,
+    }
 }
 
 fn link_and_remove(from: &Path, to: &Path) -> io::Result<()> {
@@ -268,9 +273,31 @@ fn link_and_remove(from: &Path, to: &Path) -> io::Result<()> {
     fs::remove_file(from)
 }
 
+/// Renames on FAT, which has no hard links: creates an empty file, which fails if the name exists, and replaces it.
+#[cfg(any(test, not(target_os = "linux")))]
+fn reserve_and_rename(from: &Path, to: &Path) -> io::Result<()> {
+    drop(File::options().write(true).create_new(true).open(to)?);
+    fs::rename(from, to).inspect_err(|_| {
+        let _ = fs::remove_file(to);
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_way_for_fat_never_replaces() {
+        let directory = tempfile::tempdir().unwrap();
+        let (from, to) = (directory.path().join("a"), directory.path().join("b"));
+        fs::write(&from, "new").unwrap();
+        reserve_and_rename(&from, &to).unwrap();
+        assert_eq!(names(directory.path()), ["b"]);
+        fs::write(&from, "newer").unwrap();
+        let error = reserve_and_rename(&from, &to).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(&to).unwrap(), b"new");
+    }
 
     fn names(directory: &Path) -> Vec<String> {
         let mut names: Vec<String> = fs::read_dir(directory)
