@@ -8,10 +8,12 @@ use crate::interrupt::Interrupt;
 use crate::outputs::{self, Outputs, Reporting};
 use crate::phases;
 use crate::target::{self, DEFAULT_TARGET, IoArg, Target};
+use crate::trust::{self, Conditions, Kind, Repeats, TrustArgs, Witness};
 use crate::watch::{Pace, Watch};
 use crate::workload_file::OwnedWorkload;
+use cardiograph_disk::Aligned;
 use cardiograph_report::values::{duration, rate_hz};
-use cardiograph_report::{DiskSummary, Report, figures_of, open_loop, units};
+use cardiograph_report::{DiskSummary, EndedBy, Report, Trust, figures_of, open_loop, units};
 use cardiograph_sim_card::{Board, Card, Controller, Profile, Seed};
 use cardiograph_store::{HostClock, StorageInfo, run_on_card};
 use cardiograph_trace::{About, Loaded, OperationKind, Trace};
@@ -27,6 +29,7 @@ Examples:
   cardiograph bench /media/card --html card.html             a real card mounted at /media/card
   cardiograph bench /media/card --io direct --for 5min --trace card.parquet
   cardiograph bench /media/card --rate 100                   a write every 10 ms, as a data logger does
+  cardiograph bench /media/card --until-stable --for 10min   until more writes would change little
   cardiograph bench /dev/sdX                                 a whole disk, read only
   cardiograph bench . --workload my-logger.toml --repeat 3 --json -
   cardiograph bench board:/dev/ttyACM0                       an Arduino board with a sketch of docs/boards/arduino.md
@@ -58,6 +61,9 @@ pub struct Args {
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     pub stop_after: Option<Duration>,
 
+    #[command(flatten)]
+    pub trust: TrustArgs,
+
     /// Speed of a board's serial port, in baud [default: 115200]
     #[arg(long, value_name = "BAUD", value_parser = clap::value_parser!(u32).range(300..=4_000_000))]
     pub baud: Option<u32>,
@@ -88,9 +94,6 @@ pub const STOP_AFTER: Duration = Duration::from_secs(60);
 /// Default seed of the first simulated card; each repetition uses the next one.
 const FIRST_SEED: u64 = 1;
 
-/// Memory alignment of the payload that direct I/O requires.
-const ALIGNMENT: usize = 4096;
-
 const NOTHING_MEASURED: &str = "nothing was measured; allow more time with --for";
 
 /// Runs the default workload on the built-in simulated card, with an HTML report.
@@ -102,6 +105,7 @@ pub fn without_arguments() -> Result<(), Failure> {
         destroy: None,
         rate: None,
         stop_after: None,
+        trust: TrustArgs::default(),
         baud: None,
         auth: None,
         seed: None,
@@ -130,13 +134,20 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         mut target,
     } = Bench::of(args)?;
     let interrupt = Interrupt::catch()?;
+    let preconditioned_bytes = match &mut target {
+        Target::Directory(directory, _) if args.trust.precondition => {
+            trust::of_directory(directory, &workload.borrow(), &args.target, &interrupt)?
+        }
+        _ => 0,
+    };
 
     let mut reports = Vec::new();
     let mut failed = None;
     for repeat in 0..args.repeat {
         let mut run = |pace| {
             let workload = workload.borrow();
-            measure(&mut target, &workload, args, io, pace, repeat, &interrupt)
+            let measured = measure(&mut target, &workload, args, io, pace, repeat, &interrupt)?;
+            Ok(measured.after(preconditioned_bytes))
         };
         let (report, failure) = measure_loops(args, outputs.threshold_ns(), &interrupt, &mut run)?;
         failed = failure;
@@ -181,6 +192,9 @@ fn reported(measured: Measured, threshold_ns: Option<u64>) -> (Option<Report>, O
     let mut report = figures_of(Loaded::Trace(measured.trace), threshold_ns);
     report.warnings = measured.warnings;
     report.summary.disk = measured.disk;
+    if let Some(conditions) = measured.conditions {
+        conditions.add_to(&mut report);
+    }
     let unreadable = report.trace().and_then(Trace::spill_error);
     let unreadable = unreadable.map(outputs::unreadable_times);
     if unreadable.is_some() {
@@ -208,6 +222,17 @@ pub fn check_rate(args: &Args, workload: &Workload) -> Result<(), Failure> {
             cardiograph_workload::DEFAULT
         ))),
     }
+}
+
+/// Returns an error if options for trustworthy figures do not apply to the target or the workload.
+pub fn check_trust(args: &Args, workload: &Workload, kind: Kind) -> Result<(), Failure> {
+    trust::check(
+        &args.trust,
+        workload,
+        &args.target,
+        kind,
+        args.rate.is_some(),
+    )
 }
 
 /// Reports what a board measures.
@@ -267,6 +292,11 @@ impl Bench {
             )));
         }
         check_rate(args, &workload.borrow())?;
+        let kind = match is_simulated {
+            true => Kind::Simulated,
+            false => Kind::Directory,
+        };
+        check_trust(args, &workload.borrow(), kind)?;
         let io = args.io.unwrap_or(default_io);
         Ok(Bench {
             workload,
@@ -337,6 +367,22 @@ pub struct Measured {
     pub disk: Option<DiskSummary>,
     /// Due time of the first write, if the writes had due times.
     origin_ns: Option<u64>,
+    /// Conditions of the run, if the storage device is real.
+    conditions: Option<Conditions>,
+}
+
+impl Measured {
+    /// Adds what was written before the measurement.
+    pub fn after(mut self, preconditioned_bytes: u64) -> Measured {
+        if let Some(conditions) = &mut self.conditions {
+            conditions.trust.preconditioned_bytes = preconditioned_bytes;
+            self.trace
+                .about
+                .notes
+                .extend(trust::note(&conditions.trust));
+        }
+        self
+    }
 }
 
 fn measure(
@@ -361,7 +407,8 @@ fn measure(
         }
         Target::Directory(directory, device) => {
             let mut clock = HostClock::default();
-            let (resolution_ns, overhead_ns) = clock.resolution_and_overhead_ns();
+            let conditions = Conditions::of(&mut clock);
+            let (resolution_ns, overhead_ns) = conditions.clock_ns();
             let about = About {
                 clock_resolution_ns: Some(resolution_ns),
                 clock_overhead_ns: Some(overhead_ns),
@@ -371,11 +418,18 @@ fn measure(
             let stop_after = Some(args.stop_after.unwrap_or(STOP_AFTER));
             let watch = Watch::new(about, workload.bytes(), stop_after, interrupt.clone())
                 .with_trace_at(args.reporting.trace.as_deref())
+                .with_trust(&args.trust)
                 .at(pace);
+            let host = OnHost {
+                workload,
+                args,
+                conditions,
+                clock: clock.clone(),
+            };
             let run = |watch: &mut Watch, buffer: &mut [u8]| {
                 run_workload(workload, directory, &mut clock, watch, buffer)
             };
-            let mut measured = run_on_host(workload, watch, stop_after, run);
+            let mut measured = host.run(watch, run);
             let warnings = directory.warnings(workload).into_iter();
             measured.warnings.extend(warnings.map(str::to_string));
             Ok(measured)
@@ -409,7 +463,8 @@ fn simulate(
     };
     let watch = Watch::new(about, workload.bytes(), args.stop_after, interrupt.clone());
     let trace = args.reporting.trace.as_deref();
-    let mut watch = watch.with_trace_at(trace).at(pace);
+    let watch = watch.with_trace_at(trace).with_trust(&args.trust);
+    let mut watch = watch.at(pace);
     let mut buffer = vec![0; workload.buffer_bytes()];
     let card = Card::new(profile, Seed::new(seed));
     let run = run_on_card(card, board, workload, &mut watch, &mut buffer);
@@ -425,6 +480,11 @@ fn simulate(
         let note = "The FAT library has no long file names: test files are WRITETMP/TEST_0/TEMP_0.TXT and so on.";
         watch.trace.about.notes.push(note.to_string());
     }
+    let warm_up = Trust {
+        warm_up_operations: watch.warm_up_operations(),
+        ..Trust::default()
+    };
+    watch.trace.about.notes.extend(trust::note(&warm_up));
     let mut measured = ended(run.result, workload, watch, args.stop_after);
     measured.warnings.extend(time_outs(run.timeouts));
     if run.is_worn_out {
@@ -451,16 +511,51 @@ fn energy_note(controller: &mut Controller) -> String {
     )
 }
 
-pub fn run_on_host<E: std::fmt::Display>(
-    workload: &Workload,
-    mut watch: Watch,
-    stop_after: Option<Duration>,
-    run: impl FnOnce(&mut Watch, &mut [u8]) -> Result<Outcome, E>,
-) -> Measured {
-    let mut memory = vec![0; workload.buffer_bytes() + ALIGNMENT];
-    let begin = memory.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
-    let result = run(&mut watch, &mut memory[begin..]);
-    ended(result, workload, watch, stop_after)
+/// A run on a storage device of this computer.
+pub struct OnHost<'a> {
+    pub workload: &'a Workload<'a>,
+    pub args: &'a Args,
+    pub conditions: Conditions,
+    /// The clock of the operations.
+    pub clock: HostClock,
+}
+
+impl OnHost<'_> {
+    /// Runs the workload, and repeats it with --until-stable, while a thread watches for delays of the computer.
+    pub fn run<E: std::fmt::Display>(
+        mut self,
+        mut watch: Watch,
+        mut run: impl FnMut(&mut Watch, &mut [u8]) -> Result<Outcome, E>,
+    ) -> Measured {
+        let mut buffer = Aligned::zeros(self.workload.buffer_bytes());
+        let witness = Witness::start(self.clock);
+        let (mut count, mut verified_bytes) = (0, 0);
+        let (result, ended_by) = loop {
+            let result = run(&mut watch, buffer.bytes());
+            count += 1;
+            let ended_by = match &result {
+                Err(_) => EndedBy::Failure,
+                Ok(outcome) if outcome.stopped && watch.timed_out => EndedBy::Time,
+                Ok(outcome) if outcome.stopped => EndedBy::Signal,
+                Ok(_) if watch.is_stable() => EndedBy::Stable,
+                Ok(outcome) => {
+                    verified_bytes += outcome.verified_bytes;
+                    continue;
+                }
+            };
+            break (result, ended_by);
+        };
+        let repeats = Repeats { count, ended_by };
+        self.conditions.finish(witness, &watch, repeats);
+        let result = result.map(|outcome| Outcome {
+            verified_bytes: outcome.verified_bytes + verified_bytes,
+            ..outcome
+        });
+        let stop_after = Some(self.args.stop_after.unwrap_or(STOP_AFTER));
+        let mut measured = ended(result, self.workload, watch, stop_after);
+        measured.conditions = Some(self.conditions);
+        measured
+    }
 }
 
 /// Collects the results of a finished run.
@@ -472,6 +567,7 @@ fn ended<E: std::fmt::Display>(
 ) -> Measured {
     let timed_out = watch.timed_out;
     let origin_ns = watch.origin_ns();
+    let done = Done::of(&watch, workload);
     let mut trace = watch.into_trace();
     if let Ok(outcome) = &result
         && outcome.verified_bytes > 0
@@ -481,13 +577,33 @@ fn ended<E: std::fmt::Display>(
         trace.about.notes.push(note);
     }
     trace.about.notes.extend(rare_stalls(&trace));
-    let (warnings, failed) = ending(&result, timed_out, stop_after, &trace, workload);
+    let (warnings, failed) = ending(&result, timed_out, stop_after, &trace, done);
     Measured {
         trace,
         warnings,
         failed,
         disk: None,
         origin_ns,
+        conditions: None,
+    }
+}
+
+/// Progress of a run at its end.
+struct Done {
+    /// Percentage of the workload that was done; `None` if it was being repeated.
+    percent: Option<f64>,
+    /// Length of the warm-up, if it did not end.
+    warm_up: Option<Duration>,
+}
+
+impl Done {
+    fn of(watch: &Watch, workload: &Workload) -> Done {
+        let percent = watch.bytes() as f64 * 100.0 / workload.bytes() as f64;
+        let is_repeated = watch.stability().is_some() && percent >= 100.0;
+        Done {
+            percent: (!is_repeated).then_some(percent),
+            warm_up: watch.unfinished_warm_up(),
+        }
     }
 }
 
@@ -511,7 +627,7 @@ fn ending<E: std::fmt::Display>(
     timed_out: bool,
     stop_after: Option<Duration>,
     trace: &Trace,
-    workload: &Workload,
+    done: Done,
 ) -> (Vec<String>, Option<Failure>) {
     let outcome = match result {
         Ok(outcome) => outcome,
@@ -523,20 +639,25 @@ fn ending<E: std::fmt::Display>(
         }
     };
     if !outcome.stopped {
-        return (Vec::new(), None);
+        let too_long = done.warm_up.map(|time| {
+            Failure::new(format!(
+                "the workload {} ended within the warm-up of {}; choose a shorter --warm-up, or a longer workload",
+                trace.about.workload,
+                humantime::format_duration(time)
+            ))
+        });
+        return (Vec::new(), too_long);
     }
-    let done: u64 = trace
-        .runs()
-        .iter()
-        .map(|run| run.count * run.length_bytes)
-        .sum();
-    let percent = done as f64 * 100.0 / workload.bytes() as f64;
-    let why = match stop_after.filter(|_| timed_out) {
-        Some(time) => format!(
+    let stop_after = stop_after.filter(|_| timed_out);
+    let why = match (stop_after, done.percent) {
+        // The report states whether the worst case is stable.
+        (Some(_), None) => return (Vec::new(), None),
+        (Some(time), Some(percent)) => format!(
             "stopped after {} with {percent:.1} % of the workload done; allow more time with --for",
             humantime::format_duration(time)
         ),
-        None => format!("interrupted with {percent:.1} % of the workload done"),
+        (None, Some(percent)) => format!("interrupted with {percent:.1} % of the workload done"),
+        (None, None) => "interrupted while the workload was repeated".to_string(),
     };
     // A signal ends the verification as well.
     let unverified = match timed_out {

@@ -118,6 +118,18 @@ fn refuse_options(args: &Args) -> Result<(), Failure> {
         ),
         (args.rate.is_some(), "--rate does not apply to boards"),
         (args.repeat > 1, "--repeat does not apply to boards"),
+        (
+            args.trust.precondition,
+            "--precondition does not apply to boards",
+        ),
+        (
+            args.trust.warm_up.is_some(),
+            "--warm-up does not apply to boards",
+        ),
+        (
+            args.trust.until_stable,
+            "--until-stable does not apply to boards",
+        ),
     ];
     refuse(&refused)
 }

@@ -1,12 +1,13 @@
 //! `bench` on a whole disk, such as /dev/sdb: reads it, or overwrites it with --destroy.
 
-use crate::bench::{self, Args, Measured, STOP_AFTER};
+use crate::bench::{self, Args, Measured, OnHost, STOP_AFTER};
 use crate::conditions;
 use crate::failure::{Failure, print_error};
 use crate::interrupt::Interrupt;
 use crate::outputs::Outputs;
 use crate::phases;
 use crate::shared;
+use crate::trust::{self, Conditions, Kind};
 use crate::watch::{Pace, Watch};
 use crate::workload_file::OwnedWorkload;
 use cardiograph_disk::{FailedBlock, Identity, Medium, RawDisk, RawStore, System, read_workload};
@@ -14,7 +15,6 @@ use cardiograph_report::{DiskFact, DiskFailure, DiskSummary, units};
 use cardiograph_store::HostClock;
 use cardiograph_trace::About;
 use cardiograph_workload::{Outcome, Workload, run as run_workload};
-use std::time::Duration;
 
 /// Returns true if the target is a block device, through links as well, or names a device of Windows.
 pub fn is_disk(target: &str) -> bool {
@@ -30,8 +30,19 @@ pub fn run(args: &Args, outputs: &Outputs) -> Result<(), Failure> {
     check_options(args)?;
     let workload = OwnedWorkload::named(&args.workload)?;
     bench::check_rate(args, &workload.borrow())?;
+    let kind = match args.destroy {
+        Some(_) => Kind::Overwritten,
+        None => Kind::ReadOnly,
+    };
+    bench::check_trust(args, &workload.borrow(), kind)?;
     let interrupt = Interrupt::catch()?;
     let mut disk = Some(open(&args.target, args.destroy.as_deref())?);
+    let mut before = Before::default();
+    if let Some(held) = disk.take_if(|_| args.trust.precondition) {
+        let filled = trust::of_disk(held, &workload.borrow(), &args.target, &interrupt)?;
+        (before.bytes, before.failed) = (filled.1, filled.2);
+        disk = Some(filled.0);
+    }
 
     let mut reports = Vec::new();
     let mut failed = None;
@@ -40,9 +51,10 @@ pub fn run(args: &Args, outputs: &Outputs) -> Result<(), Failure> {
             let held = disk
                 .take()
                 .ok_or_else(|| Failure::new("the disk is not open"))?;
-            let (measured, held) = measure_once(held, &workload.borrow(), args, pace, &interrupt);
+            let workload = workload.borrow();
+            let (measured, held) = measure_once(held, &workload, args, pace, &interrupt, &before);
             disk = Some(held);
-            Ok(measured)
+            Ok(measured.after(before.bytes))
         };
         let threshold_ns = outputs.threshold_ns();
         let (report, failure) = bench::measure_loops(args, threshold_ns, &interrupt, &mut measure)?;
@@ -54,6 +66,13 @@ pub fn run(args: &Args, outputs: &Outputs) -> Result<(), Failure> {
     }
     let done = bench::finish(outputs, &reports, failed, &interrupt);
     conditions::check(&args.fail_if, &reports, done)
+}
+
+/// Writes before the measurement.
+#[derive(Default)]
+struct Before {
+    bytes: u64,
+    failed: Vec<FailedBlock>,
 }
 
 fn check_options(args: &Args) -> Result<(), Failure> {
@@ -133,10 +152,12 @@ fn measure_once(
     args: &Args,
     pace: Option<Pace>,
     interrupt: &Interrupt,
+    before: &Before,
 ) -> (Measured, RawDisk) {
     let is_overwritten = args.destroy.is_some();
     let mut clock = HostClock::default();
-    let (resolution_ns, overhead_ns) = clock.resolution_and_overhead_ns();
+    let conditions = Conditions::of(&mut clock);
+    let (resolution_ns, overhead_ns) = conditions.clock_ns();
     let about = About {
         target: args.target.clone(),
         workload: workload.name.to_string(),
@@ -151,18 +172,27 @@ fn measure_once(
     let stop_after = Some(args.stop_after.unwrap_or(STOP_AFTER));
     let watch = Watch::new(about, workload.bytes(), stop_after, interrupt.clone())
         .with_trace_at(args.reporting.trace.as_deref())
+        .with_trust(&args.trust)
         .at(pace);
-    let (mut measured, failed, disk) = match is_overwritten {
+    let host = OnHost {
+        workload,
+        args,
+        conditions,
+        clock: clock.clone(),
+    };
+    let (mut measured, mut failed, disk) = match is_overwritten {
         true => {
             let mut store = RawStore::new(disk, workload);
             let run = |watch: &mut Watch, buffer: &mut [u8]| {
                 run_workload(workload, &mut store, &mut clock, watch, buffer)
             };
-            let measured = bench::run_on_host(workload, watch, stop_after, run);
+            let measured = host.run(watch, run);
             (measured, store.failed_blocks(), store.into_disk())
         }
-        false => read(disk, workload, watch, &mut clock, stop_after),
+        false => read(disk, host, watch, &mut clock),
     };
+    failed.extend(before.failed.iter().cloned());
+    failed.sort_by_key(|block| block.offset_bytes);
     measured.disk = Some(summary(disk.identity(), is_overwritten, &failed));
     if let Some(first) = failed.first() {
         measured.warnings.push(format!(
@@ -184,12 +214,12 @@ fn measure_once(
 
 fn read(
     mut disk: RawDisk,
-    workload: &Workload,
+    host: OnHost,
     watch: Watch,
     clock: &mut HostClock,
-    stop_after: Option<Duration>,
 ) -> (Measured, Vec<FailedBlock>, RawDisk) {
     let mut failed = Vec::new();
+    let workload = host.workload;
     let run = |watch: &mut Watch, buffer: &mut [u8]| -> Result<Outcome, String> {
         workload.check().map_err(|invalid| invalid.to_string())?;
         let block_bytes = disk.block_bytes();
@@ -209,6 +239,6 @@ fn read(
             verified_bytes: 0,
         })
     };
-    let measured = bench::run_on_host(workload, watch, stop_after, run);
+    let measured = host.run(watch, run);
     (measured, failed, disk)
 }

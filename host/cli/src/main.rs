@@ -52,6 +52,7 @@ mod serve;
 mod shared;
 mod sweep;
 mod target;
+mod trust;
 mod watch;
 mod workload_file;
 

@@ -2,8 +2,10 @@
 
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
+use crate::trust::{TrustArgs, WarmUp};
+use cardiograph_report::Stability;
 use cardiograph_trace::{About, Spill, Trace};
-use cardiograph_workload::{Activity, Observer, Operation};
+use cardiograph_workload::{Activity, Observer, Operation, OperationKind};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
@@ -25,6 +27,13 @@ pub struct Watch {
     bytes: u64,
     progress: Progress,
     pace: Option<Pace>,
+    /// The warm-up that has not ended yet.
+    warm_up: Option<WarmUp>,
+    /// Number of operations of the warm-up.
+    warm_up_operations: u64,
+    /// Start of the warm-up.
+    warm_up_start_ns: Option<u64>,
+    stability: Option<Stability>,
 }
 
 /// Due times of the operations.
@@ -73,7 +82,19 @@ impl Watch {
             bytes: 0,
             progress: Progress::over(bytes_total),
             pace: None,
+            warm_up: None,
+            warm_up_operations: 0,
+            warm_up_start_ns: None,
+            stability: None,
         }
+    }
+
+    /// Leaves out the operations of the warm-up, and follows the worst case if the workload is repeated until it is
+    /// stable.
+    pub fn with_trust(mut self, args: &TrustArgs) -> Watch {
+        self.warm_up = args.warm_up;
+        self.stability = args.until_stable.then(Stability::default);
+        self
     }
 
     /// Issues the operations at their due times.
@@ -91,15 +112,69 @@ impl Watch {
         self
     }
 
-    /// Returns the due time of the first operation, if the run was paced.
+    /// Returns the due time of the first operation in the trace, if the run was paced.
     pub fn origin_ns(&self) -> Option<u64> {
-        self.pace.and_then(|pace| pace.origin_ns)
+        let pace = self.pace?;
+        let measured_ns = self.warm_up_operations as f64 * 1e9 / pace.rate_hz;
+        Some(pace.origin_ns?.saturating_add(measured_ns as u64))
+    }
+
+    /// Returns the number of operations of the warm-up, which are not in the trace.
+    pub fn warm_up_operations(&self) -> u64 {
+        self.warm_up_operations
+    }
+
+    /// Returns the worst cases so far, if the workload is repeated until they are stable.
+    pub fn stability(&self) -> Option<&Stability> {
+        self.stability.as_ref()
+    }
+
+    /// Returns true unless the workload has to be repeated because its worst case is not stable.
+    pub fn is_stable(&self) -> bool {
+        let worst_cases = self.stability.as_ref().map(Stability::worst_cases);
+        worst_cases.is_none_or(|cases| cases.is_some_and(|cases| cases.is_stable()))
+    }
+
+    /// Returns the payload of all operations so far, including those of the warm-up.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Returns the length of the warm-up if it is a time that has not ended.
+    pub fn unfinished_warm_up(&self) -> Option<Duration> {
+        match self.warm_up {
+            Some(WarmUp::Time(time)) => Some(time),
+            _ => None,
+        }
     }
 
     /// Returns the trace of the finished run.
     pub fn into_trace(self) -> Trace {
         self.progress.clear();
         self.trace
+    }
+
+    /// Leaves out an operation of the warm-up, to which the time limit does not apply.
+    #[cold]
+    fn warm_up(&mut self, warm_up: WarmUp, operation: &Operation) -> ControlFlow<()> {
+        let start_ns = *self.warm_up_start_ns.get_or_insert(operation.start_ns);
+        self.warm_up_operations += 1;
+        let is_over = match warm_up {
+            WarmUp::Operations(count) => self.warm_up_operations >= count,
+            WarmUp::Time(time) => u128::from(operation.end_ns - start_ns) >= time.as_nanos(),
+        };
+        if is_over {
+            self.warm_up = None;
+        }
+        self.poll_without_limit()
+    }
+
+    fn poll_without_limit(&mut self) -> ControlFlow<()> {
+        self.progress.show(self.bytes);
+        match self.interrupt.is_raised() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
     }
 
     #[cold]
@@ -122,10 +197,18 @@ impl Watch {
 impl Observer for Watch {
     #[inline]
     fn observe(&mut self, operation: &Operation) -> ControlFlow<()> {
+        self.bytes += operation.length_bytes;
+        if let Some(warm_up) = self.warm_up {
+            return self.warm_up(warm_up, operation);
+        }
         // The clock of a run is monotonic, so no operation starts before the previous one ends.
         let pushed = self.trace.push(operation);
         debug_assert!(pushed.is_ok(), "the clock must not go backward");
-        self.bytes += operation.length_bytes;
+        if let Some(stability) = &mut self.stability
+            && operation.kind == OperationKind::Write
+        {
+            stability.push(operation.duration_ns());
+        }
         if operation.end_ns >= self.next_check_ns {
             return self.check(operation.start_ns, operation.end_ns);
         }
@@ -141,14 +224,10 @@ impl Observer for Watch {
     }
 
     fn poll(&mut self, activity: Activity, now_ns: u64) -> ControlFlow<()> {
-        if activity == Activity::Measuring {
+        if activity == Activity::Measuring && self.warm_up.is_none() {
             return self.check(now_ns, now_ns);
         }
         // The time limit does not apply while files are prepared or read back.
-        self.progress.show(self.bytes);
-        if self.interrupt.is_raised() {
-            return ControlFlow::Break(());
-        }
-        ControlFlow::Continue(())
+        self.poll_without_limit()
     }
 }

@@ -211,6 +211,10 @@ fn the_json_of_every_command_follows_its_schema() {
     outputs.add(own, &repeated, 0);
     let paced = ["bench", "--rate", "100"];
     outputs.add(own, &paced, 0);
+    fs::create_dir(own.join("medium")).unwrap();
+    let real = ["bench", "medium", "--for", "2s", "--io", "buffered"];
+    let trust = ["--precondition", "--warm-up", "10", "--until-stable"];
+    outputs.add(own, &[&real[..], &trust].concat(), 0);
     check(&mut outputs, own);
     analyze(&mut outputs, own);
     record(&mut outputs, own);

@@ -1,17 +1,22 @@
 //! A disk without a file system as a store of a workload.
 
-use crate::medium::Medium;
+use crate::medium::{Aligned, Medium};
+use crate::pattern;
 use crate::{DiskError, RawDisk};
 use cardiograph_workload::{Flush, Store, Workload};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
+use std::ops::ControlFlow;
 
 /// Regions begin at multiples of this length: where allocation units of cards may begin.
 const REGION_ALIGNMENT_BYTES: u64 = 4 << 20;
 
 /// Alignment of the regions of files that are smaller than that.
 const SMALL_ALIGNMENT_BYTES: u64 = 4 << 10;
+
+/// Length of the writes before the measurement.
+const PRECONDITION_BYTES: u64 = 1 << 20;
 
 /// Number of blocks that may fail before the run ends.
 const FAILED_MAX: usize = 64;
@@ -148,6 +153,53 @@ impl<M: Medium> RawStore<M> {
             .collect()
     }
 
+    /// Overwrites the regions that the workload will use, in ascending order. `go_on` gets the number of bytes written so
+    /// far; `Break` ends the writes. Returns the number of bytes.
+    ///
+    /// # Errors
+    /// If the disk is too small, is not the one shown, or failed as a whole.
+    pub fn precondition(
+        &mut self,
+        workload: &Workload,
+        mut go_on: impl FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<u64, RawStoreError> {
+        let files = workload.phases.iter().map(|phase| phase.files).max();
+        let needed_bytes = u64::from(files.unwrap_or(0)) * self.region_bytes;
+        if needed_bytes > self.disk.capacity_bytes() {
+            return Err(RawStoreError::Full { needed_bytes });
+        }
+        self.check_identity()?;
+        let mut memory = Aligned::zeros(PRECONDITION_BYTES as usize);
+        let mut written_bytes = 0;
+        while written_bytes < needed_bytes {
+            let length = PRECONDITION_BYTES.min(needed_bytes - written_bytes);
+            let data = &mut memory.bytes()[..length as usize];
+            pattern::fill(0, written_bytes, data);
+            if let Err(error) = self.disk.write_at(written_bytes, data) {
+                // The workload reads back only what it has written itself.
+                self.record(written_bytes, &[], error)?;
+            }
+            written_bytes += length;
+            if go_on(written_bytes).is_break() {
+                break;
+            }
+        }
+        self.disk.flush().map_err(|source| RawStoreError::Io {
+            offset_bytes: 0,
+            source,
+        })?;
+        Ok(written_bytes)
+    }
+
+    /// Compares the disk with the identity shown, before the first write.
+    fn check_identity(&mut self) -> Result<(), RawStoreError> {
+        if !self.is_checked {
+            (self.check)(&self.disk).map_err(|error| RawStoreError::Disk(Box::new(error)))?;
+            self.is_checked = true;
+        }
+        Ok(())
+    }
+
     fn find(&self, path: &str) -> Option<usize> {
         let is_it = |region: &Option<(String, u64)>| region.as_ref().is_some_and(|r| r.0 == path);
         self.regions.iter().position(is_it)
@@ -241,10 +293,7 @@ impl<M: Medium> Store for RawStore<M> {
         offset_bytes: u64,
         data: &[u8],
     ) -> Result<(), RawStoreError> {
-        if !self.is_checked {
-            (self.check)(&self.disk).map_err(|error| RawStoreError::Disk(Box::new(error)))?;
-            self.is_checked = true;
-        }
+        self.check_identity()?;
         self.check_blocks(data.len())?;
         let address = self.address(file.index, offset_bytes);
         if let Err(error) = self.disk.write_at(address, data) {

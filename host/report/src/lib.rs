@@ -8,6 +8,7 @@
 //!                                       └──> Summary              JSON with a fixed schema
 //! ```
 
+mod delays;
 pub mod distribution;
 mod energy;
 mod envelope;
@@ -17,19 +18,24 @@ mod open_loop;
 pub mod page;
 mod phases;
 mod report;
+mod stability;
 mod statistics;
 mod summary;
 pub mod table;
+mod trust;
 pub mod units;
 pub mod values;
 mod writes;
 
+pub use delays::{Delay, Delays, SlowOperations, Suspect, slow_operations};
 pub use energy::{Energy, EnergyMeter};
 pub use envelope::json;
 pub use open_loop::{ClosedLoop, OpenLoop, open_loop};
 pub use report::{BUFFER_SIZES_BYTES, Report, figures_of};
+pub use stability::{INCREASE_MAX, Stability, WorstCases};
 pub use summary::{
     CadenceSummary, DiskFact, DiskFailure, DiskSummary, EnergyPower, EnergyShare, EnergySummary,
     Input, Latency, StallLatency, StallSpacing, Stalls, Summary, SustainedRate, Throughput,
 };
+pub use trust::{Computer, EndedBy, SuspectSummary, Trust, UntilStable, Witnessed};
 pub use writes::Writes;

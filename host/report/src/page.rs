@@ -7,6 +7,7 @@ use crate::energy::Energy;
 use crate::phases::PhaseFigures;
 use crate::report::{BACKLOG_BUFFER_BYTES, Detail, Noun, Report};
 use crate::summary::{Summary, SustainedRate, us};
+use crate::trust;
 use crate::units;
 use crate::writes::Writes;
 use base64::Engine;
@@ -221,6 +222,7 @@ fn about(report: &Report) -> Vec<(&'static str, String)> {
             format!("{} per {noun}", units::time(us(ns))),
         ));
     }
+    rows.extend(trust::rows(report));
     rows
 }
 

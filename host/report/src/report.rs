@@ -375,6 +375,7 @@ fn of_aggregate(aggregate: Aggregate) -> Report {
             energy: None,
             open_loop: None,
             disk: None,
+            trust: None,
         },
         about: aggregate.about,
         warnings: vec![

@@ -1,6 +1,7 @@
 //! The figures of one run as JSON with a fixed schema.
 
 use crate::open_loop::OpenLoop;
+use crate::trust::Trust;
 use serde::Serialize;
 
 /// Figures of a run. Figures that the trace cannot provide are null.
@@ -39,6 +40,9 @@ pub struct Summary {
     /// The disk, if a whole disk was measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disk: Option<DiskSummary>,
+    /// Conditions and precision of the figures, if this computer measured a real storage device.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trust: Option<Trust>,
     /// Assumptions and remarks that readers of the figures need to know.
     pub notes: Vec<String>,
 }

@@ -3,6 +3,7 @@
 use crate::open_loop::OpenLoop;
 use crate::report::{Noun, Report};
 use crate::summary::{EnergyShare, EnergySummary, Input};
+use crate::trust;
 use crate::units;
 use std::fmt::Write;
 
@@ -105,6 +106,7 @@ fn sections(report: &Report) -> Vec<Section> {
     if report.summary.cadence.is_some() {
         sections.push(cadence(report));
     }
+    sections.push(trust_section(report));
     sections.push(latency(report));
     sections.extend(report.summary.open_loop.as_ref().map(open_loop));
     sections.push(throughput(report));
@@ -158,6 +160,16 @@ fn measured(report: &Report) -> Section {
     Section {
         heading: "Measured",
         rows: rows.into_iter().flatten().collect(),
+    }
+}
+
+fn trust_section(report: &Report) -> Section {
+    let rows = trust::rows(report).into_iter();
+    Section {
+        heading: "Trust",
+        rows: rows
+            .map(|(name, value)| (name.to_string(), value))
+            .collect(),
     }
 }
 

@@ -21,7 +21,7 @@ use windows as here;
 pub use here::{
     Positioned, allowed_cores, computer, device_number, drop_from_cache, identity, is_block_device,
     is_of_whole_device, is_without_medium, next_data, pin_to_core, preallocate,
-    rename_without_replacing, set, space, sync_directory, sync_file_system,
+    rename_without_replacing, set, space, steal_ns, sync_directory, sync_file_system,
 };
 
 /// A property of an open file.
@@ -112,6 +112,13 @@ mod tests {
         let file = File::create_new(&path).unwrap();
         preallocate(&file, 10_000).unwrap();
         assert_eq!(fs::read(&path).unwrap(), vec![0; 10_000]);
+    }
+
+    #[test]
+    fn steal_does_not_decrease() {
+        let first = steal_ns();
+        assert!(steal_ns() >= first);
+        assert_eq!(first.is_some(), cfg!(target_os = "linux"));
     }
 
     #[test]

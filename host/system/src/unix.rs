@@ -156,3 +156,34 @@ pub fn pin_to_core(core: usize) {
     set.set(core);
     let _ = sched_setaffinity(None, &set);
 }
+
+/// Returns the time that the host of this virtual machine has taken from all of its processors together since it
+/// started, or `None` if the system does not count it. It grows in steps of usually 10 ms.
+pub fn steal_ns() -> Option<u64> {
+    const NS_PER_S: u64 = 1_000_000_000;
+    let ticks = stolen_ticks(&std::fs::read_to_string("/proc/stat").ok()?)?;
+    let ticks_per_s = rustix::param::clock_ticks_per_second();
+    Some(ticks.saturating_mul(NS_PER_S / ticks_per_s.max(1)))
+}
+
+/// Returns the column `steal` of the line for all processors.
+fn stolen_ticks(stat: &str) -> Option<u64> {
+    let all = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
+    // user nice system idle iowait irq softirq steal
+    all.split_whitespace().nth(7)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steal_is_the_eighth_column_of_all_processors() {
+        let stat = "cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 1 1 1 1 1 1 1 99 1 1\n";
+        assert_eq!(stolen_ticks(stat), Some(8));
+        // Kernels before 2.6.11 do not count it.
+        assert_eq!(stolen_ticks("cpu  1 2 3 4 5 6 7\n"), None);
+        assert_eq!(stolen_ticks("intr 1 2 3 4 5 6 7 8\n"), None);
+        assert_eq!(stolen_ticks(""), None);
+    }
+}

@@ -117,6 +117,11 @@ pub fn space(_: &Path) -> io::Result<Space> {
     Err(io::Error::new(io::ErrorKind::Unsupported, reason))
 }
 
+/// Returns nothing: Windows does not count CPU steal.
+pub fn steal_ns() -> Option<u64> {
+    None
+}
+
 /// Returns the time at which a file was created, which rarely agrees for two files.
 pub fn identity(metadata: &Metadata) -> (u64, u64) {
     (metadata.creation_time(), 0)

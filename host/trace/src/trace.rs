@@ -14,7 +14,7 @@ pub struct About {
     pub workload: String,
     /// Resolution of the clock that timed the operations, in ns, if known.
     pub clock_resolution_ns: Option<u64>,
-    /// Time between two consecutive clock readings in ns, if known. It is part of every latency.
+    /// Median latency of an operation that does nothing in ns, if known. It is part of every latency.
     pub clock_overhead_ns: Option<u64>,
     /// Remarks that readers of the figures need to know.
     pub notes: Vec<String>,

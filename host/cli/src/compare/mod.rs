@@ -18,6 +18,7 @@ use crate::outputs::{Reporting, check_files, html_page, is_standard_output, writ
 use crate::progress::Progress;
 use crate::shared;
 use crate::target;
+use crate::trust::TrustArgs;
 use cardiograph_plan::comparison::{self, Comparison, compare};
 use cardiograph_report::{Report, figures_of, page};
 use cardiograph_trace::{ReadOptions, read_with_progress};
@@ -93,6 +94,7 @@ fn side(name: &str, args: &Args) -> Result<Side, Failure> {
         destroy: None,
         rate: None,
         stop_after: args.stop_after,
+        trust: TrustArgs::default(),
         seed: None,
         repeat: 1,
         fail_if: Vec::new(),
