@@ -1,8 +1,8 @@
 //! The command line: every command with its own arguments.
 
 use crate::{
-    analyze, bench, cards, check, compare, demo, export, fit, get, help, manual, plan, probe,
-    record, recover, reproduce, serve, sweep,
+    analyze, bench, cards, check, compare, demo, export, fit, flash_benchmark, get, help, manual,
+    plan, probe, record, recover, reproduce, serve, sweep,
 };
 use clap::{CommandFactory, Parser, Subcommand};
 
@@ -44,6 +44,8 @@ pub enum Command {
     Bench(bench::Args),
     /// Check whether a card is what its label says: capacity and speed
     Check(check::Args),
+    /// Run study 2 on a disk or directory: file systems, sizes and ways to sync
+    FlashBenchmark(flash_benchmark::Args),
     /// Analyse traces and recordings, including those of other tools
     Analyze(analyze::Args),
     /// Tell whether one card is faster than another

@@ -99,7 +99,12 @@ fn check_options(args: &Args) -> Result<(), Failure> {
 
 /// Opens a disk and shows its identity; with `destroy`, the disk may be overwritten.
 pub fn open(target: &str, destroy: Option<&str>) -> Result<RawDisk, Failure> {
-    let disk = RawDisk::open(&System::default(), target).map_err(Failure::new)?;
+    let mut disk = RawDisk::open(&System::default(), target).map_err(Failure::new)?;
+    if let Some(marker) = disk.marker() {
+        print_error(&format!(
+            "warning: {target} was {marker}; its files are lost: format it before use\n"
+        ));
+    }
     let disk = match destroy {
         None => disk,
         Some(name) => disk.destroy(name).map_err(Failure::new)?,
@@ -111,7 +116,7 @@ pub fn open(target: &str, destroy: Option<&str>) -> Result<RawDisk, Failure> {
 }
 
 /// Describes a disk in one line.
-fn describe(identity: &Identity) -> String {
+pub fn describe(identity: &Identity) -> String {
     let mut text = format!(
         "{}: {} ({} B), bus {}",
         identity.device,

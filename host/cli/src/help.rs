@@ -60,7 +60,16 @@ const EXIT_CODES: [ExitCode; 9] = [
 
 /// Commands that catch signals to end cleanly.
 const SIGNALS: &[&str] = &[
-    PROGRAM, "bench", "check", "compare", "record", "serve", "demo", "get", "sweep",
+    PROGRAM,
+    "bench",
+    "check",
+    "flash-benchmark",
+    "compare",
+    "record",
+    "serve",
+    "demo",
+    "get",
+    "sweep",
 ];
 
 /// The program without a command, which does the same as `bench`.

@@ -3,6 +3,7 @@
 //! ```text
 //!   args ──> bench:   target + workload ──> trace ─┐
 //!       ├──> check:   disk ──> capacity and speed next to its label
+//!       ├──> flash-benchmark: disk or directory ──> study 2, next to its published figures
 //!       ├──> analyze: files ────────────> traces ──┴──> report ──> table, JSON, HTML, Markdown
 //!       ├──> compare: traces or cards ──> table, verdicts, JSON, HTML, Markdown
 //!       ├──> record: target + samples ──> files on the target, every sample verified ──> table, JSON
@@ -34,6 +35,7 @@ mod drawing;
 mod export;
 mod failure;
 mod fit;
+mod flash_benchmark;
 mod get;
 mod help;
 mod interrupt;
@@ -68,6 +70,7 @@ fn main() -> ExitCode {
         None => bench::without_arguments(),
         Some(Command::Bench(args)) => bench::run(&args),
         Some(Command::Check(args)) => check::run(&args),
+        Some(Command::FlashBenchmark(args)) => flash_benchmark::run(&args),
         Some(Command::Analyze(args)) => analyze::run(&args),
         Some(Command::Compare(args)) => compare::run(&args),
         Some(Command::Record(args)) => record::run(&args),

@@ -373,7 +373,7 @@ pub fn html_page(
 }
 
 /// Returns the command line of this process, quoted for a shell.
-fn command_line() -> String {
+pub fn command_line() -> String {
     let args = std::env::args_os().skip(1);
     let words = std::iter::once("cardiograph".to_string()).chain(args.map(|arg| quoted(&arg)));
     words.collect::<Vec<_>>().join(" ")

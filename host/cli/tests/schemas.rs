@@ -156,6 +156,23 @@ fn check(outputs: &mut Outputs, own: &Path) {
         outputs.add(own, &["check", device, "--destroy", device], 0);
         outputs.add(own, &["bench", device, "--for", "100ms"], 0);
     }
+    flash_benchmark(outputs, own);
+}
+
+/// Runs a part of study 2 in a directory, and on a whole disk if this computer permits one.
+fn flash_benchmark(outputs: &mut Outputs, own: &Path) {
+    fs::create_dir(own.join("study")).unwrap();
+    let small = ["--limit", "1MB", "--repeat", "2"];
+    outputs.add(
+        own,
+        &[&["flash-benchmark", "study"], &small[..]].concat(),
+        0,
+    );
+    if let Some(disk) = LoopDisk::new(48 << 20) {
+        let device = disk.device.as_str();
+        let whole = ["flash-benchmark", device, "--destroy", device];
+        outputs.add(own, &[&whole, &small[..]].concat(), 0);
+    }
 }
 
 fn recover(outputs: &mut Outputs, own: &Path) {

@@ -6,8 +6,8 @@
 //!                    v
 //!                RawDisk (O_EXCL, O_DIRECT) ──┬─> read_workload   timed reads
 //!                    │ destroy(same name)     ├─> RawStore        a store of a workload
-//!                    v                        └─> capacity, speed what the label says
-//!                writable
+//!                    v                        ├─> capacity, speed what the label says
+//!                writable                     └─> Scratch         file systems, formatted and mounted
 //! ```
 //!
 //! A disk is opened for reading only. Writing needs [`RawDisk::destroy`] with the same name again; this repeats all
@@ -16,13 +16,16 @@
 
 mod capacity;
 mod error;
+mod file_system;
 mod free_space;
 mod identity;
+mod marker;
 mod medium;
 mod mounts;
 mod pattern;
 mod raw;
 mod read;
+mod scratch;
 mod speed;
 mod store;
 mod system;
@@ -31,11 +34,14 @@ pub use capacity::{
     Capacity, CapacityPlan, Finding, SPACING_BYTES, Stopped, check_capacity, pass_bytes,
 };
 pub use error::DiskError;
+pub use file_system::FileSystem;
 pub use free_space::FreeSpace;
 pub use identity::{Fact, Identity};
+pub use marker::Marker;
 pub use medium::{Aligned, Medium};
 pub use raw::RawDisk;
 pub use read::read_workload;
+pub use scratch::{Formatted, SCRATCH_BYTES_MIN, Scratch, ScratchError};
 pub use speed::{CLASSES, Class, Speed, measure_speed};
 pub use store::{FailedBlock, RawStore, RawStoreError};
 pub use system::System;

@@ -2,11 +2,18 @@
 //!
 //! ```text
 //!   unix.rs      Linux, on which everything is tested
+//!   mount.rs     file systems that this process alone mounts; Linux only
 //!   windows.rs   the nearest operation of Windows; where there is none, an error or nothing
 //! ```
 //!
-//! Both files have the same functions, so that no other crate has to distinguish systems for ordinary files.
+//! `unix.rs` and `windows.rs` have the same functions, so that no other crate has to distinguish systems for ordinary
+//! files.
 
+#[cfg(target_os = "linux")]
+mod mount;
+#[cfg(not(target_os = "linux"))]
+#[path = "no_mount.rs"]
+mod mount;
 mod rename;
 #[cfg(unix)]
 mod unix;
@@ -17,6 +24,8 @@ mod windows;
 use unix as here;
 #[cfg(windows)]
 use windows as here;
+
+pub use mount::{Mount, has_file_system};
 
 pub use here::{
     Positioned, allowed_cores, computer, device_number, drop_from_cache, identity, is_block_device,

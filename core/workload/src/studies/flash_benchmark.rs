@@ -2,7 +2,7 @@
 //!
 //! The study wrote to random offsets of a raw 2 GB device; here the offsets are in one large file, so
 //! transfers overlap more often. The remount in the study, which needs root, is replaced by a sync that
-//! waits.
+//! waits. `cardiograph flash-benchmark` does both as in the study.
 
 use crate::{Fill, Phase, Span, Sync, Workload};
 

@@ -1,0 +1,307 @@
+//! `cardiograph flash-benchmark`: study 2 on a real disk or directory.
+
+use crate::bench::host_and_time;
+use crate::disk;
+use crate::failure::{Failure, print, print_error};
+use crate::interrupt::Interrupt;
+use crate::json;
+use crate::outputs::{check_files, command_line, is_standard_output, write_text};
+use crate::progress::Progress;
+use crate::shared::Shared;
+use cardiograph_disk::{FileSystem, Marker, Scratch};
+use cardiograph_flash_benchmark::{
+    Availability, Ended, Experiment, Figures, Limits, Outcome, Target, html, markdown,
+    run as measure, text,
+};
+use cardiograph_report::values::{bytes, duration};
+use cardiograph_store::StorageInfo;
+use clap::ValueEnum;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// Run study 2, Flash Benchmark, on a disk or directory, next to its published figures.
+///
+/// On a whole disk, every file system of the study is created and mounted, where no other program sees it; in the end,
+/// the disk is blank. In a directory, the files are new and are removed; what needs formatting or mounting is left out.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  cardiograph flash-benchmark /dev/sdX --destroy /dev/sdX     all experiments; all files are lost
+  cardiograph flash-benchmark /dev/sdX --destroy /dev/sdX --experiment sync-scenarios
+  cardiograph flash-benchmark /media/card --limit 10MB        what needs no formatting
+  cardiograph reproduce flash-benchmark                       on a simulated card")]
+pub struct Args {
+    /// A whole disk such as /dev/sdX, or a directory
+    pub target: String,
+
+    /// Overwrite the disk that is the target: repeat its name. All files on it are lost
+    #[arg(long, value_name = "DISK")]
+    pub destroy: Option<String>,
+
+    /// Run this experiment only; may be repeated [default: all]
+    #[arg(long, value_enum, value_name = "NAME")]
+    pub experiment: Vec<ExperimentArg>,
+
+    /// Repetitions of each case [default: as many as in the study]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeat: Option<u32>,
+
+    /// Begin no further repetition of a case after this time
+    #[arg(long = "for", value_name = "TIME", value_parser = duration, default_value = "60s")]
+    pub case_time: Duration,
+
+    /// Skip files and transfers larger than this [default: 1000 MB, as in the study]
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    pub limit: Option<u64>,
+
+    /// Write the figures as JSON; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Write the figures as Markdown; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
+
+    /// Write the figures as one HTML file that works offline
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub shared: Shared,
+}
+
+/// An experiment of the study.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExperimentArg {
+    /// Files of 1 to 1000 MB
+    FileSize,
+    /// Raw transfers, and files on each file system
+    Filesystems,
+    /// Size of the card's fast zone, by bisection
+    CacheSize,
+    /// 1 MiB in chunks of 1 MiB to 1 KiB
+    ChunkSweep,
+    /// Block sizes of the file system
+    FsBlock,
+    /// Nine ways to sync a file of 1 MB
+    SyncScenarios,
+}
+
+impl From<ExperimentArg> for Experiment {
+    fn from(arg: ExperimentArg) -> Experiment {
+        match arg {
+            ExperimentArg::FileSize => Experiment::FileSize,
+            ExperimentArg::Filesystems => Experiment::FileSystems,
+            ExperimentArg::CacheSize => Experiment::CacheSize,
+            ExperimentArg::ChunkSweep => Experiment::ChunkSweep,
+            ExperimentArg::FsBlock => Experiment::FsBlock,
+            ExperimentArg::SyncScenarios => Experiment::SyncScenarios,
+        }
+    }
+}
+
+/// Runs the experiments.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    args.shared.apply::<&Path>([]);
+    check_outputs(args)?;
+    if args.target.starts_with("sim:") {
+        return Err(Failure::new(format!(
+            "{}: a simulated card has no kernel to mount it; use `cardiograph reproduce flash-benchmark`",
+            args.target
+        )));
+    }
+    let interrupt = Interrupt::catch()?;
+    match disk::is_disk(&args.target) {
+        true => on_disk(args, &interrupt),
+        false => in_directory(args, &interrupt),
+    }
+}
+
+fn check_outputs(args: &Args) -> Result<(), Failure> {
+    if args.html.as_deref().is_some_and(is_standard_output) {
+        return Err(Failure::new("--html needs a file, not standard output"));
+    }
+    let both = [&args.json, &args.markdown].into_iter().flatten();
+    if both.filter(|path| is_standard_output(path)).count() > 1 {
+        return Err(Failure::new(
+            "only one result can go to standard output; write the others to files",
+        ));
+    }
+    check_files(
+        [&args.json, &args.markdown, &args.html]
+            .into_iter()
+            .flatten(),
+    )
+}
+
+fn on_disk(args: &Args, interrupt: &Interrupt) -> Result<(), Failure> {
+    let disk = disk::open(&args.target, args.destroy.as_deref())?;
+    if args.destroy.is_none() {
+        return Err(Failure::new(format!(
+            "{0}: this formats the disk, and all files on it are lost; add --destroy {0}, or name a directory on it",
+            args.target
+        )));
+    }
+    let identity = disk.identity().clone();
+    let mut scratch = Scratch::begin(disk, marker()).map_err(Failure::new)?;
+    let (rows, ended) = measured(args, Target::Disk(&mut scratch), interrupt);
+    let cleared = scratch.end();
+    let all = FileSystem::ALL.map(|file_system| {
+        let reason = file_system.obstacle();
+        Availability {
+            name: file_system.name(),
+            is_available: reason.is_none(),
+            reason,
+        }
+    });
+    let figures = Figures {
+        target: args.target.clone(),
+        disk: Some(disk::summary(&identity, true, &[])),
+        file_systems: all.to_vec(),
+        rows,
+        notes: vec![
+            format!("{}.", disk::describe(&identity)),
+            host_and_time(),
+            String::from(
+                "File systems are on a loop device over the disk, which bypasses the page cache, and begin at 4 MiB.",
+            ),
+        ],
+    };
+    let cleared = cleared.map(drop).map_err(|error| {
+        Failure::new(format!(
+            "{}: {error}; the disk could not be cleared at the end: format it before use",
+            args.target
+        ))
+    });
+    let finished = finish(args, &figures, &ended, interrupt);
+    Failure::join([finished, cleared])
+}
+
+fn in_directory(args: &Args, interrupt: &Interrupt) -> Result<(), Failure> {
+    let path = Path::new(&args.target);
+    if args.destroy.is_some() {
+        return Err(Failure::new(format!(
+            "{}: not a whole disk, so that --destroy does not apply; remove it, or name a disk such as /dev/sdX",
+            args.target
+        )));
+    }
+    if !path.is_dir() {
+        return Err(Failure::new(format!(
+            "{}: neither a directory nor a disk; name a directory on the card, or a disk such as /dev/sdX",
+            args.target
+        )));
+    }
+    let device = StorageInfo::of(path);
+    let unknown = String::from("unknown file system");
+    let file_system = device.file_system.clone().unwrap_or(unknown);
+    let (rows, ended) = measured(args, Target::Directory(path, &file_system), interrupt);
+    let mut notes = vec![host_and_time()];
+    if device.is_memory {
+        notes.push(String::from(
+            "This directory is in memory: the figures are those of this computer, not of a card or disk.",
+        ));
+    }
+    let figures = Figures {
+        target: args.target.clone(),
+        disk: None,
+        file_systems: Vec::new(),
+        rows,
+        notes,
+    };
+    finish(args, &figures, &ended, interrupt)
+}
+
+fn marker() -> Marker {
+    Marker {
+        run: command_line(),
+        begun: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+        step: String::from("the first"),
+    }
+}
+
+fn measured(
+    args: &Args,
+    target: Target,
+    interrupt: &Interrupt,
+) -> (Vec<cardiograph_flash_benchmark::Row>, Ended) {
+    let experiments: Vec<Experiment> = match args.experiment.is_empty() {
+        true => Experiment::ALL.to_vec(),
+        false => {
+            let all = Experiment::ALL.into_iter();
+            let asked = |one: &Experiment| {
+                args.experiment
+                    .iter()
+                    .any(|&arg| Experiment::from(arg) == *one)
+            };
+            all.filter(asked).collect()
+        }
+    };
+    let limits = Limits {
+        repeats: args.repeat,
+        case_time: args.case_time,
+        largest_bytes: args.limit,
+    };
+    let mut bar = Progress::over_steps(0);
+    let found = measure(target, &experiments, &limits, &mut |done, total| {
+        bar.show_of(done as u64, total as u64);
+        match interrupt.is_raised() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    });
+    bar.clear();
+    found
+}
+
+/// Shows the results, writes the files, and returns the failure of the run if there is one.
+fn finish(
+    args: &Args,
+    figures: &Figures,
+    ended: &Ended,
+    interrupt: &Interrupt,
+) -> Result<(), Failure> {
+    let has_results = figures.rows.iter().any(|row| !row.values.is_empty());
+    if has_results || *ended == Ended::Complete {
+        let table = text(figures);
+        let files = [&args.json, &args.markdown];
+        match files
+            .into_iter()
+            .flatten()
+            .any(|path| is_standard_output(path))
+        {
+            true => print_error(&table),
+            false => print(&table)?,
+        }
+        let mut done = vec![json::write(
+            args.json.as_deref(),
+            "flash-benchmark",
+            &[figures],
+        )];
+        if let Some(path) = &args.markdown {
+            done.push(write_text(path, &markdown(figures)));
+        }
+        if let Some(path) = &args.html {
+            done.push(write_text(path, &html(figures)));
+        }
+        Failure::join(done)?;
+    }
+    let failed = figures
+        .rows
+        .iter()
+        .filter(|row| row.outcome == Outcome::Failed);
+    let (count, first) = (failed.clone().count(), failed.clone().next());
+    match (ended, first) {
+        (Ended::Failed(reason), _) => Err(Failure::new(format!("{}: {reason}", args.target))),
+        (Ended::Interrupted, _) => Err(Failure::AlreadyPrinted(interrupt.exit_code().unwrap_or(2))),
+        (Ended::Complete, Some(row)) => Err(Failure::new(format!(
+            "{}: {count} cases failed, the first one {}, {}, {} ({}); do not trust the disk with data",
+            args.target,
+            row.experiment,
+            row.set_up,
+            row.case,
+            row.reason.as_deref().unwrap_or("no reason is known")
+        ))),
+        (Ended::Complete, None) => Ok(()),
+    }
+}

@@ -1,0 +1,329 @@
+//! Places that an experiment writes to: the raw region of a disk, and a folder.
+
+use crate::case::Work;
+use crate::scenario::{End, Scenario, SyncAfterEach};
+use cardiograph_disk::{Aligned, Formatted, Medium, Scratch};
+use cardiograph_system::{Positioned, sync_file_system};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Asked between calls whether the run may go on.
+pub(crate) type GoOn<'a> = &'a mut dyn FnMut() -> ControlFlow<()>;
+
+/// End of a repetition that has no result.
+#[derive(Debug)]
+pub(crate) enum Halt {
+    /// The caller asked for it.
+    Stopped,
+    /// The storage failed.
+    Failed(io::Error),
+}
+
+impl From<io::Error> for Halt {
+    fn from(error: io::Error) -> Halt {
+        Halt::Failed(error)
+    }
+}
+
+/// Bytes written and the time that it took.
+pub(crate) type Repetition = Result<(u64, Duration), Halt>;
+
+/// Largest call in bytes.
+const CALL_BYTES_MAX: usize = 1 << 20;
+
+/// Offsets and lengths of raw transfers are multiples of this, or of the disk's blocks.
+const RAW_UNIT_BYTES: u32 = 4096;
+
+/// Number of names tried for a folder.
+const NAMES_MAX: u32 = 10_000;
+
+/// Random numbers; the offsets of a run are the same every time.
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new() -> Random {
+        Random(1)
+    }
+
+    /// Returns a number below `end` (SplitMix64; Steele, Lea and Flood, 2014).
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (z ^ (z >> 31)) % end.max(1)
+    }
+}
+
+/// Offsets of the calls of a repetition: sequences at random multiples of the length of a call.
+fn offsets(
+    calls: u32,
+    call_bytes: u32,
+    calls_per_jump: u32,
+    area_bytes: u64,
+    random: &mut Random,
+) -> Vec<u64> {
+    let places = area_bytes / u64::from(call_bytes);
+    let mut first = 0;
+    let next = |call: u32| {
+        let within = u64::from(call % calls_per_jump.max(1));
+        if within == 0 {
+            let last = places.saturating_sub(u64::from(calls_per_jump.max(1)));
+            first = random.below(last + 1);
+        }
+        (first + within) % places.max(1) * u64::from(call_bytes)
+    };
+    (0..calls).map(next).collect()
+}
+
+/// Writes transfers to the raw region of a disk, bypassing the page cache.
+pub(crate) fn transfer_raw(
+    scratch: &mut Scratch,
+    work: &Work,
+    random: &mut Random,
+    go_on: GoOn,
+) -> Repetition {
+    let &Work::Transfers {
+        calls,
+        call_bytes,
+        calls_per_jump,
+        ..
+    } = work
+    else {
+        return Err(io::Error::from(io::ErrorKind::Unsupported).into());
+    };
+    let (begin_bytes, area_bytes) = scratch.region();
+    let disk = scratch.disk();
+    // A MB is no multiple of a block, 1 KiB may be less than one.
+    let unit = match call_bytes >= RAW_UNIT_BYTES {
+        true => RAW_UNIT_BYTES.max(disk.block_bytes()),
+        false => disk.block_bytes(),
+    };
+    let call_bytes = (call_bytes / unit * unit).max(unit);
+    let mut buffer = Aligned::zeros(call_bytes as usize);
+    let offsets = offsets(calls, call_bytes, calls_per_jump, area_bytes, random);
+    let begun = Instant::now();
+    for offset_bytes in offsets {
+        disk.write_at(begin_bytes + offset_bytes, buffer.bytes())?;
+        poll(go_on)?;
+    }
+    disk.flush()?;
+    Ok((u64::from(calls) * u64::from(call_bytes), begun.elapsed()))
+}
+
+fn poll(go_on: GoOn) -> Result<(), Halt> {
+    match go_on() {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(Halt::Stopped),
+    }
+}
+
+/// A new folder in a directory, removed with its files when it is dropped.
+pub(crate) struct Folder<'a> {
+    path: PathBuf,
+    /// File for syncing the file system.
+    whole: File,
+    /// The file system, if this run has mounted it.
+    formatted: Option<&'a Formatted>,
+    zeros: Vec<u8>,
+    /// Length of the file that transfers go to.
+    area_bytes: u64,
+}
+
+impl<'a> Folder<'a> {
+    /// Creates a folder.
+    pub(crate) fn new(
+        directory: &Path,
+        formatted: Option<&'a Formatted>,
+    ) -> io::Result<Folder<'a>> {
+        let path = create_folder(directory)?;
+        Ok(Folder {
+            whole: File::open(&path)?,
+            path,
+            formatted,
+            zeros: vec![0; CALL_BYTES_MAX],
+            area_bytes: 0,
+        })
+    }
+
+    /// Returns the free space in bytes.
+    pub(crate) fn free_bytes(&self) -> io::Result<u64> {
+        Ok(cardiograph_system::space(&self.path)?.free_bytes)
+    }
+
+    /// Does the work once.
+    pub(crate) fn repeat(&mut self, work: &Work, random: &mut Random, go_on: GoOn) -> Repetition {
+        match *work {
+            Work::Files {
+                files,
+                calls,
+                call_bytes,
+            } => self.write_files(files, calls, call_bytes, go_on),
+            Work::Transfers {
+                calls,
+                call_bytes,
+                calls_per_jump,
+                within_bytes,
+            } => {
+                self.prepare(within_bytes, go_on)?;
+                let offsets = offsets(calls, call_bytes, calls_per_jump, within_bytes, random);
+                self.transfer(&offsets, call_bytes, go_on)
+            }
+            Work::Scenario(scenario) => self.rewrite(&scenario, go_on),
+        }
+    }
+
+    fn file(&self, number: u32) -> PathBuf {
+        self.path.join(format!("{number:05}.bin"))
+    }
+
+    /// Writes a file from its beginning, as `dd` does.
+    fn write_file(
+        &self,
+        number: u32,
+        calls: u32,
+        call_bytes: u32,
+        go_on: GoOn,
+    ) -> Result<(), Halt> {
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        let mut file = options.open(self.file(number))?;
+        for _ in 0..calls {
+            file.write_all(&self.zeros[..call_bytes as usize])?;
+            poll(go_on)?;
+        }
+        Ok(())
+    }
+
+    fn write_files(&self, files: u32, calls: u32, call_bytes: u32, go_on: GoOn) -> Repetition {
+        let begun = Instant::now();
+        for number in 0..files {
+            self.write_file(number, calls, call_bytes, go_on)?;
+            sync_file_system(&self.whole)?;
+        }
+        let elapsed = begun.elapsed();
+        let bytes = u64::from(files) * u64::from(calls) * u64::from(call_bytes);
+        Ok((bytes, elapsed))
+    }
+
+    /// Writes the file that transfers go to, unless it is long enough.
+    fn prepare(&mut self, area_bytes: u64, go_on: GoOn) -> Result<(), Halt> {
+        if self.area_bytes >= area_bytes {
+            return Ok(());
+        }
+        let calls = area_bytes.div_ceil(CALL_BYTES_MAX as u64);
+        self.write_file(AREA, calls as u32, CALL_BYTES_MAX as u32, go_on)?;
+        sync_file_system(&self.whole)?;
+        self.area_bytes = area_bytes;
+        Ok(())
+    }
+
+    fn transfer(&self, offsets: &[u64], call_bytes: u32, go_on: GoOn) -> Repetition {
+        let begun = Instant::now();
+        let mut options = OpenOptions::new();
+        let file = options.write(true).open(self.file(AREA))?;
+        for &offset_bytes in offsets {
+            file.write_all_at(&self.zeros[..call_bytes as usize], offset_bytes)?;
+            poll(go_on)?;
+        }
+        drop(file);
+        sync_file_system(&self.whole)?;
+        let bytes = offsets.len() as u64 * u64::from(call_bytes);
+        Ok((bytes, begun.elapsed()))
+    }
+
+    fn rewrite(&self, scenario: &Scenario, go_on: GoOn) -> Repetition {
+        let mut syncs: Vec<JoinHandle<io::Result<()>>> = Vec::new();
+        let begun = Instant::now();
+        let written = self.rewrite_and_end(scenario, &mut syncs, go_on);
+        let elapsed = begun.elapsed();
+        // Whatever a scenario leaves to be written must not burden the next repetition.
+        let joined = syncs.into_iter().map(|sync| sync.join().unwrap_or(Ok(())));
+        let synced = joined.collect::<io::Result<()>>();
+        written?;
+        synced?;
+        if scenario.end == End::ReadOnly {
+            self.remount(false)?;
+        }
+        sync_file_system(&self.whole)?;
+        Ok((Scenario::BYTES, elapsed))
+    }
+
+    fn rewrite_and_end(
+        &self,
+        scenario: &Scenario,
+        syncs: &mut Vec<JoinHandle<io::Result<()>>>,
+        go_on: GoOn,
+    ) -> Result<(), Halt> {
+        for _ in 0..Scenario::WRITES {
+            self.write_file(0, 1, Scenario::FILE_BYTES, go_on)?;
+            match scenario.after_each {
+                SyncAfterEach::No => {}
+                SyncAfterEach::Wait => sync_file_system(&self.whole)?,
+                SyncAfterEach::Background => {
+                    let whole = self.whole.try_clone()?;
+                    syncs.push(std::thread::spawn(move || sync_file_system(&whole)));
+                }
+            }
+        }
+        match scenario.end {
+            End::Nothing => {}
+            End::Sync => sync_file_system(&self.whole)?,
+            End::ReadOnly => self.remount(true)?,
+            End::Remount | End::RemountAndSync => {
+                self.remount(true)?;
+                self.remount(false)?;
+            }
+        }
+        if scenario.end == End::RemountAndSync {
+            sync_file_system(&self.whole)?;
+        }
+        Ok(())
+    }
+
+    fn remount(&self, is_read_only: bool) -> io::Result<()> {
+        match self.formatted {
+            Some(formatted) => formatted.remount(is_read_only),
+            None => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
+    /// Removes the files of a case.
+    pub(crate) fn clear(&mut self) {
+        self.area_bytes = 0;
+        let entries = std::fs::read_dir(&self.path).into_iter().flatten();
+        for entry in entries.flatten() {
+            let _ = std::fs::remove_file(entry.path());
+        }
+        let _ = sync_file_system(&self.whole);
+    }
+}
+
+/// Number of the file that transfers go to.
+const AREA: u32 = 99_999;
+
+impl Drop for Folder<'_> {
+    fn drop(&mut self) {
+        self.clear();
+        let _ = std::fs::remove_dir(&self.path);
+    }
+}
+
+/// Name of the folder, without its number.
+pub(crate) const FOLDER: &str = "cardiograph-flash-benchmark-";
+
+fn create_folder(directory: &Path) -> io::Result<PathBuf> {
+    for number in 0..NAMES_MAX {
+        let folder = directory.join(format!("{FOLDER}{number}"));
+        match std::fs::create_dir(&folder) {
+            Ok(()) => return Ok(folder),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
