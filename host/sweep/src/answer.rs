@@ -42,7 +42,7 @@ pub struct Cell {
     pub buffer_bytes: u64,
     /// Probability for each member of the card's ensemble.
     pub members: Vec<MemberRisk>,
-    /// Median over members; null without losses.
+    /// Median over members; null if the median member loses nothing.
     pub median: Option<f64>,
     /// Lowest value of a member, with 0 for none; absent for a single member.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -175,6 +175,11 @@ impl Cell {
         }
     }
 
+    /// Returns true if any member lost samples.
+    pub fn has_losses(&self) -> bool {
+        self.members.iter().any(|member| member.risk.losses > 0)
+    }
+
     /// Returns the interval that covers the intervals of all members.
     pub fn range(&self) -> (f64, f64) {
         let low = self.members.iter().map(|member| member.risk.low);
@@ -211,6 +216,14 @@ mod tests {
         assert_eq!(three.members[1].risk.likely, None);
         let (low, high) = three.range();
         assert_eq!((low, high), (0.0, Proportion::of(40, 100).high));
+        let few = cell(&[(100, 0), (100, 40), (100, 0)]);
+        assert_eq!((few.median, few.member_high), (None, Some(0.4)));
+        assert!(few.has_losses());
+        let text = crate::text::probability(&few);
+        assert!(
+            text.starts_with("none by the median member (0 % to 50.3 %; members 0 % to 40 %)"),
+            "{text}"
+        );
         let one = cell(&[(100, 3)]);
         assert_eq!((one.median, one.member_low), (Some(0.03), None));
     }
@@ -218,7 +231,7 @@ mod tests {
     #[test]
     fn without_losses_there_is_a_bound_and_no_zero() {
         let none = cell(&[(100, 0)]);
-        assert_eq!(none.median, None);
+        assert_eq!((none.median, none.has_losses()), (None, false));
         assert!(none.range().1 > 0.03);
         let text = serde_json::to_string(&none).unwrap();
         assert!(text.contains("\"likely\":null"), "{text}");

@@ -168,8 +168,14 @@ impl Plot {
             let x = self.x(cell.buffer_bytes as f64) + 5.0 * at as f64;
             let (top, bottom) = (self.y(high), self.y(low));
             let mark = match cell.median {
-                None => format!(
+                None if !cell.has_losses() => format!(
                     "<path d=\"M{0} {top:.1}H{1}M{x:.1} {top:.1}v14m-3 -4l3 4l3 -4\"/>",
+                    x - CAP,
+                    x + CAP
+                ),
+                // The median member loses nothing, but another one does: a bar to the bottom, without a dot.
+                None => format!(
+                    "<path d=\"M{x:.1} {top:.1}V{bottom:.1}M{0} {top:.1}H{1}\"/>",
                     x - CAP,
                     x + CAP
                 ),

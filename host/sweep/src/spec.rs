@@ -167,8 +167,9 @@ impl Spec {
             .find(|&&policy| policy != PolicyName::Stream);
         match (self.mode, other) {
             (Mode::Card, Some(policy)) => Err(SweepError::new(format!(
-                "{name}: `policies` contains {}, which needs mode = \"recorder\"; mode = \"card\" simulates \"stream\" \
-                 only",
+                "{name}: `policies` contains {}, which needs mode = \"recorder\": its reads and writes of FAT and directory \
+                 depend on the file library and on the length of the file, and mode = \"card\" has no file system; use \
+                 mode = \"recorder\", or \"stream\" alone",
                 policy.name()
             ))),
             _ => Ok(()),

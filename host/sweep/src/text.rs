@@ -89,8 +89,9 @@ pub(crate) fn title(cell: &Cell) -> String {
 pub(crate) fn probability(cell: &Cell) -> String {
     let (low, high) = cell.range();
     let value = match cell.median {
-        None if low == 0.0 => return format!("fewer than {}", units::percent(high)),
-        value => units::percent(value.unwrap_or(0.0)),
+        Some(median) => units::percent(median),
+        None if !cell.has_losses() => return format!("fewer than {}", units::percent(high)),
+        None => String::from("none by the median member"),
     };
     let members = match (cell.member_low, cell.member_high) {
         (Some(low), Some(high)) => format!(
