@@ -168,7 +168,7 @@ pub fn bench(
         let (resolution_ns, overhead_ns) = clock.resolution_and_overhead_ns();
         collector.trace.about.clock_resolution_ns = Some(resolution_ns);
         collector.trace.about.clock_overhead_ns = Some(overhead_ns);
-        let mut memory = vec![0; workload.buffer_bytes() + ALIGNMENT];
+        let mut memory = vec![0; workload.bulk_buffer_bytes() + ALIGNMENT];
         let begin = memory.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
         let buffer = &mut memory[begin..];
         let result = run(

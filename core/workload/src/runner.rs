@@ -97,6 +97,9 @@ const CALLS_PER_POLL: u32 = 16;
 /// Longest pause between two polls of the observer.
 const PAUSE_SLICE_NS: u64 = 50_000_000;
 
+/// Longest call that prepares a file or reads it back, in bytes.
+const BULK_BYTES_MAX: usize = 1 << 20;
+
 /// Alignment of the two halves of the buffer, as required by stores that bypass the page cache.
 const ALIGNMENT: usize = 4096;
 
@@ -106,9 +109,16 @@ impl Workload<'_> {
     pub fn buffer_bytes(&self) -> usize {
         2 * (self.bytes_per_call_max() as usize).next_multiple_of(ALIGNMENT)
     }
+
+    /// Returns the size of a buffer with which [`run`] can prepare files and read them back in the longest calls that
+    /// any store permits ([`Store::bulk_bytes`]), in bytes.
+    pub fn bulk_buffer_bytes(&self) -> usize {
+        self.buffer_bytes().max(2 * BULK_BYTES_MAX)
+    }
 }
 
-/// Runs `workload`. `buffer` must be at least [`Workload::buffer_bytes`] long.
+/// Runs `workload`. `buffer` must be at least [`Workload::buffer_bytes`] long; with [`Workload::bulk_buffer_bytes`],
+/// calls that are not timed may be longer.
 ///
 /// # Errors
 /// [`RunError`]. Files and folders created are removed even then, as far as the store permits.
@@ -123,7 +133,8 @@ pub fn run<S: Store>(
     if buffer.len() < workload.buffer_bytes() {
         return Err(RunError::BufferTooSmall);
     }
-    let (payload, readback) = buffer.split_at_mut(workload.buffer_bytes() / 2);
+    let half_bytes = buffer.len() / 2 / ALIGNMENT * ALIGNMENT;
+    let (payload, readback) = buffer.split_at_mut(half_bytes);
     let (names, created_root) = make_folders(store)?;
     let mut run = Run {
         store,

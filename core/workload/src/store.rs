@@ -53,6 +53,12 @@ pub trait Store {
         buffer: &mut [u8],
     ) -> Result<usize, Self::Error>;
 
+    /// Returns the length up to which calls that are not timed may be longer than the payload, in bytes; 0 if every call
+    /// has the length of the payload. A simulated card, for example, should see the same calls whatever the buffer is.
+    fn bulk_bytes(&self) -> usize {
+        0
+    }
+
     /// Writes buffered data of a file to the storage device.
     fn flush(&mut self, file: &mut Self::File, how: Flush) -> Result<(), Self::Error>;
 

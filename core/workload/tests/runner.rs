@@ -33,6 +33,9 @@ struct Memory {
     /// Offset of the byte that is corrupted once.
     corrupts: Option<u64>,
     now_ns: Rc<Cell<u64>>,
+    bulk_bytes: usize,
+    /// Content of each removed file.
+    removed: Vec<(String, Vec<u8>)>,
 }
 
 #[derive(Debug)]
@@ -126,6 +129,10 @@ impl Store for Memory {
         Ok(length)
     }
 
+    fn bulk_bytes(&self) -> usize {
+        self.bulk_bytes
+    }
+
     fn flush(&mut self, file: &mut String, how: Flush) -> Result<(), Failed> {
         self.step()?;
         self.requests.push(Request::Flush(file.clone(), how));
@@ -145,7 +152,10 @@ impl Store for Memory {
         if self.files.keys().any(|file| file.starts_with(&inside)) {
             return Err(Failed);
         }
-        let known = self.files.remove(path).is_some();
+        let content = self.files.remove(path);
+        let known = content.is_some();
+        let named = content.map(|content| (path.to_string(), content));
+        self.removed.extend(named);
         let folders = self.folders.len();
         self.folders.retain(|folder| folder != path);
         if known || self.folders.len() < folders {
@@ -204,7 +214,11 @@ fn run_phases(phases: &[Phase], store: &mut Memory, recorder: &mut Recorder) -> 
         about: "",
         phases,
     };
-    let mut buffer = vec![0; workload.buffer_bytes()];
+    let bytes = match store.bulk_bytes {
+        0 => workload.buffer_bytes(),
+        _ => workload.bulk_buffer_bytes(),
+    };
+    let mut buffer = vec![0; bytes];
     let mut clock = Ticks(Rc::clone(&store.now_ns));
     run(&workload, store, &mut clock, recorder, &mut buffer)
 }
@@ -411,6 +425,83 @@ fn a_corrupted_byte_is_reported_with_file_and_offset() {
             other => panic!("byte {at}: {other:?}"),
         }
         assert!(store.files.is_empty());
+    }
+}
+
+/// Bulk lengths below, at, between and above multiples of the payload of 10 B and of the files' lengths.
+const BULK_BYTES: [usize; 7] = [1, 10, 15, 20, 35, 4096, 1 << 20];
+
+#[test]
+fn long_calls_leave_the_same_files_and_the_same_operations() {
+    for (i, phase) in every_kind().iter().enumerate() {
+        let run = |bulk_bytes, stop_after| {
+            let mut store = Memory {
+                bulk_bytes,
+                ..Memory::default()
+            };
+            let mut recorder = Recorder {
+                stop_after,
+                ..Recorder::default()
+            };
+            let outcome = run_phases(&[*phase], &mut store, &mut recorder).unwrap();
+            let place = |one: &Operation| (one.kind, one.file, one.offset_bytes, one.length_bytes);
+            let places: Vec<_> = recorder.operations.iter().map(place).collect();
+            (outcome, places, store)
+        };
+        for stop_after in [None, Some(1), Some(2), Some(5)] {
+            let (outcome, places, store) = run(0, stop_after);
+            for bulk_bytes in BULK_BYTES {
+                let (bulk_outcome, bulk_places, bulk_store) = run(bulk_bytes, stop_after);
+                assert_eq!(bulk_outcome, outcome, "phase {i}, {bulk_bytes}");
+                assert_eq!(bulk_places, places, "phase {i}, {bulk_bytes}");
+                assert!(
+                    bulk_store.removed == store.removed,
+                    "phase {i}, {bulk_bytes}"
+                );
+                let (calls, bulk_calls) = (store.requests.len(), bulk_store.requests.len());
+                let is_longer = bulk_bytes >= 35 && stop_after.is_none();
+                assert!(bulk_calls <= calls, "phase {i}, {bulk_bytes}");
+                assert!(!is_longer || bulk_calls < calls, "phase {i}, {bulk_bytes}");
+            }
+        }
+    }
+}
+
+/// Every byte of two files, written by timed calls or before them, and every length of the calls that read it back.
+#[test]
+fn long_calls_detect_every_corrupted_byte() {
+    let rest = Phase {
+        jump_within_bytes: 37,
+        fill: Fill::Letter,
+        ..SMALL
+    };
+    let reading = Phase {
+        operation: OperationKind::Read,
+        ..SMALL
+    };
+    for (phase, bulk_bytes) in [SMALL, reading, rest]
+        .into_iter()
+        .flat_map(|phase| BULK_BYTES.map(|bulk_bytes| (phase, bulk_bytes)))
+    {
+        for at in 0..phase.file_bytes() {
+            let mut store = Memory {
+                corrupts: Some(at),
+                bulk_bytes,
+                ..Memory::default()
+            };
+            let ended = run_phases(&[phase], &mut store, &mut Recorder::default());
+            let found = match ended {
+                Err(RunError::Differs { offset_bytes, .. }) => Some(offset_bytes),
+                _ => None,
+            };
+            // A timed write may have replaced the byte, but not one at the end that no call reaches.
+            let may_be_replaced = phase.jump_within_bytes > 0 && at < 30;
+            assert!(
+                found == Some(at) || (found.is_none() && may_be_replaced),
+                "{phase:?}, byte {at}, {bulk_bytes}: {found:?}"
+            );
+            assert!(store.files.is_empty());
+        }
     }
 }
 

@@ -527,7 +527,7 @@ impl OnHost<'_> {
         mut watch: Watch,
         mut run: impl FnMut(&mut Watch, &mut [u8]) -> Result<Outcome, E>,
     ) -> Measured {
-        let mut buffer = Aligned::zeros(self.workload.buffer_bytes());
+        let mut buffer = Aligned::zeros(self.workload.bulk_buffer_bytes());
         let witness = Witness::start(self.clock);
         let (mut count, mut verified_bytes) = (0, 0);
         let (result, ended_by) = loop {

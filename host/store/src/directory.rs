@@ -178,6 +178,10 @@ impl Store for Directory {
         Ok(read)
     }
 
+    fn bulk_bytes(&self) -> usize {
+        1 << 20
+    }
+
     fn flush(&mut self, file: &mut DirectoryFile, how: Flush) -> Result<(), StoreError> {
         match how {
             // Asking the kernel to drop the file's pages makes it start writing the dirty ones.

@@ -35,6 +35,25 @@ impl<S, C, O> Run<'_, S, C, O> {
         }
     }
 
+    /// Fills the buffer with the given number of payloads.
+    pub(super) fn fill_many(&mut self, phase: &Phase, file: u32, payloads: u32) {
+        self.fill(phase.fill, phase.bytes_per_call, file);
+        let length = phase.bytes_per_call as usize;
+        for index in 1..payloads as usize {
+            self.payload.copy_within(..length, index * length);
+        }
+    }
+
+    /// Numbers the given number of payloads from `call` on.
+    pub(super) fn stamp_many(&mut self, phase: &Phase, call: u32, payloads: u32) {
+        if phase.fill == Fill::Numbered && phase.bytes_per_call >= 8 {
+            let buffer = self.payload.chunks_exact_mut(phase.bytes_per_call as usize);
+            for (payload, number) in buffer.take(payloads as usize).zip(u64::from(call)..) {
+                payload[..8].copy_from_slice(&number.to_le_bytes());
+            }
+        }
+    }
+
     #[inline]
     pub(super) fn stamp(&mut self, phase: &Phase, call: u32) {
         if phase.fill == Fill::Numbered && phase.bytes_per_call >= 8 {

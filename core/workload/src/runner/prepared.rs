@@ -1,7 +1,7 @@
 //! Writing files before the timed calls, and reading them back afterwards.
 
 use super::files::is_created_by_calls;
-use super::{Halt, Run, RunError, Step};
+use super::{BULK_BYTES_MAX, Halt, Run, RunError, Step};
 use crate::{Activity, Clock, Observer, OperationKind, Order, Phase, Span, Store, Sync};
 
 impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
@@ -9,19 +9,20 @@ impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
     pub(super) fn prepare(&mut self, phase: &Phase, file: u32) -> Step<S::Error> {
         self.make_folder(phase, file)?;
         let mut handle = self.create(phase, file)?;
-        self.fill(phase.fill, phase.bytes_per_call, file);
+        let payloads = self.payloads_per_call(phase);
+        self.fill_many(phase, file, payloads);
         let mut result = Ok(());
         let (mut call, mut offset_bytes) = (0, 0);
         while offset_bytes < phase.file_bytes() && result.is_ok() {
-            self.stamp(phase, call);
+            self.stamp_many(phase, call, payloads);
             let left = phase.file_bytes() - offset_bytes;
-            let length = left.min(u64::from(phase.bytes_per_call)) as usize;
+            let length = left.min(u64::from(payloads * phase.bytes_per_call)) as usize;
             let written = self
                 .store
                 .write(&mut handle, offset_bytes, &self.payload[..length]);
             result = self.check(written, "writing to", phase, file);
-            result = result.and_then(|()| self.poll_every_few_calls(Activity::Preparing, call));
-            call += 1;
+            result = result.and_then(|()| self.poll_untimed(Activity::Preparing, call, payloads));
+            call = call.saturating_add(payloads);
             offset_bytes += length as u64;
         }
         let result = result.and_then(|()| self.sync(&mut handle, file, phase, Sync::Wait));
@@ -81,25 +82,41 @@ impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
         file: u32,
         bytes: u64,
     ) -> Step<S::Error> {
-        self.fill(phase.fill, phase.bytes_per_call, file);
+        let payloads = self.payloads_per_call(phase);
+        self.fill_many(phase, file, payloads);
         let (mut call, mut offset_bytes) = (0, 0);
         loop {
-            self.stamp(phase, call);
-            let length = phase.bytes_per_call as usize;
+            self.stamp_many(phase, call, payloads);
+            let length = (payloads * phase.bytes_per_call) as usize;
             let expected = (bytes - offset_bytes).min(length as u64) as usize;
             let read = self
                 .store
                 .read(handle, offset_bytes, &mut self.readback[..length]);
             let read = self.check(read, "reading back", phase, file)?;
             self.check_same(phase, file, offset_bytes, read, expected)?;
-            self.poll_every_few_calls(Activity::ReadingBack, call)?;
+            self.poll_untimed(Activity::ReadingBack, call, payloads)?;
             self.verified_bytes += read as u64;
             offset_bytes += read as u64;
-            call += 1;
+            call = call.saturating_add(payloads);
             // The last read checks that the file ends where it should.
             if read == 0 {
                 return Ok(());
             }
+        }
+    }
+
+    /// Returns the number of payloads of a call that is not timed.
+    fn payloads_per_call(&self, phase: &Phase) -> u32 {
+        let bytes = self.store.bulk_bytes().min(self.payload.len());
+        let payloads = bytes.min(BULK_BYTES_MAX) / phase.bytes_per_call as usize;
+        payloads.max(1) as u32
+    }
+
+    /// Polls the observer after each long call, and after some of the short ones.
+    fn poll_untimed(&mut self, activity: Activity, call: u32, payloads: u32) -> Step<S::Error> {
+        match payloads {
+            1 => self.poll_every_few_calls(activity, call),
+            _ => self.poll(activity),
         }
     }
 

@@ -27,7 +27,7 @@ pub fn of_directory(
         bytes: 0,
         progress: Progress::over(filling.bytes()),
     };
-    let mut buffer = Aligned::zeros(filling.buffer_bytes());
+    let mut buffer = Aligned::zeros(filling.bulk_buffer_bytes());
     let mut clock = HostClock::default();
     let buffer = buffer.bytes();
     let done = run(&filling, directory, &mut clock, &mut quiet, buffer);
