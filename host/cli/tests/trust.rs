@@ -201,7 +201,7 @@ fn a_worst_case_that_keeps_growing_is_reported_as_not_stable() {
     if !in_a_namespace("a_worst_case_that_keeps_growing_is_reported_as_not_stable") {
         return;
     }
-    let growing = |number| Duration::from_millis(1) + number as u32 * Duration::from_micros(200);
+    let growing = |number| Duration::from_millis(10 + 5 * number);
     let Some(disk) = SlowDisk::new(growing) else {
         return;
     };
