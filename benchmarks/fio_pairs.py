@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
 """Compares `cardiograph bench` with fio: interleaved pairs in the same directory of a loop device.
 
-    sudo python3 benchmarks/fio_pairs.py target/release/cardiograph [PAIRS]
+    sudo python3 benchmarks/fio_pairs.py target/release/cardiograph [PAIRS [RESULTS]]
 
 Needs fio, mkfs.ext4, and a file system with O_DIRECT below TMPDIR (/var/tmp). Both write 4 KiB with O_DIRECT at random offsets of a file of 64 MiB that was written before.
 fio uses the engine psync and writes a latency log. Figures are computed from every latency of both, in the same way.
+Each command runs in a session of its own: the scheduler shares the processors between sessions, and fio always begins a
+new one. With RESULTS, each pair is a line of JSON in this file, and an interrupted comparison continues there.
 Prints Markdown. The processor time is that of the whole command, with preparation; Cardiograph's includes reading the
 file back, the analysis and the trace.
 """
 
 import csv
 import glob
+import json
 import os
-import re
 import resource
 import signal
 import statistics
@@ -38,7 +40,7 @@ fill = "letter"
 def timed(command, **options):
     """Runs a command; returns its processor time in seconds."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, **options)
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, start_new_session=True, **options)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
@@ -82,7 +84,8 @@ def figures(latencies_ns, cpu_s):
     return {"mean": statistics.fmean(ordered) / 1e3, **at, "processor time per write": cpu_s / WRITES * 1e6}
 
 
-def measure(binary, pairs, scratch):
+def measure(binary, pairs, wanted, scratch, results):
+    """Adds pairs to the list until there are enough, and writes each of them to a file."""
     medium = os.path.join(scratch, "medium")
     image = os.path.join(scratch, "image")
     os.mkdir(medium)
@@ -98,17 +101,22 @@ def measure(binary, pairs, scratch):
         subprocess.run(["losetup", "--detach", device], check=True)
         raise
     try:
-        runs = {"cardiograph": [], "fio": []}
-        for pair in range(pairs):
-            order = ["cardiograph", "fio"] if pair % 2 == 0 else ["fio", "cardiograph"]
+        for number in range(len(pairs), wanted):
+            order = ["cardiograph", "fio"] if number % 2 == 0 else ["fio", "cardiograph"]
+            pair = {"load": load()}
             for tool in order:
                 run = run_fio(medium, scratch) if tool == "fio" else run_cardiograph(binary, medium, scratch)
-                runs[tool].append(figures(*run))
-                print(tool, runs[tool][-1], file=sys.stderr, flush=True)
-        return runs
+                pair[tool] = figures(*run)
+            pairs.append(pair)
+            print(json.dumps(pair), file=results, flush=True)
     finally:
         subprocess.run(["umount", medium], check=True)
         subprocess.run(["losetup", "--detach", device], check=True)
+
+
+def load():
+    with open("/proc/loadavg") as file:
+        return float(file.read().split()[0])
 
 
 def spread(values):
@@ -120,16 +128,27 @@ def main():
     # The disk is unmounted and detached on SIGTERM as well.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     binary = os.path.abspath(sys.argv[1])
-    pairs = int(sys.argv[2]) if len(sys.argv) > 2 else 20
-    with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR", "/var/tmp")) as scratch:
-        runs = measure(binary, pairs, scratch)
+    wanted = int(sys.argv[2]) if len(sys.argv) > 2 else 20
+    pairs = []
+    if len(sys.argv) > 3:
+        results = open(sys.argv[3], "a+")
+        results.seek(0)
+        pairs = [json.loads(line) for line in results]
+    else:
+        results = sys.stderr
+    if len(pairs) < wanted:
+        with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR", "/var/tmp")) as scratch:
+            measure(binary, pairs, wanted, scratch, results)
     version = subprocess.run(["fio", "--version"], check=True, capture_output=True, text=True).stdout.strip()
-    load = re.split(r"\s", open("/proc/loadavg").read())[:3]
-    print(f"{pairs} pairs of {WRITES} writes, {version}, load {' '.join(load)} at the end; times in us\n")
+    loads = [pair["load"] for pair in pairs]
+    print(
+        f"{len(pairs)} pairs of {WRITES} writes, {version}, load {min(loads)} to {max(loads)} (median "
+        f"{statistics.median(loads):.2f}); times in us\n"
+    )
     print("| figure | Cardiograph, median | fio, median | median difference within a pair | fio from run to run |")
     print("|---|---|---|---|---|")
-    for name in runs["fio"][0]:
-        own, other = ([run[name] for run in runs[tool]] for tool in ("cardiograph", "fio"))
+    for name in pairs[0]["fio"]:
+        own, other = ([pair[tool][name] for pair in pairs] for tool in ("cardiograph", "fio"))
         difference = statistics.median(a - b for a, b in zip(own, other))
         row = [statistics.median(own), statistics.median(other), difference, spread(other)]
         print(f"| {name} | " + " | ".join(f"{value:.2f}" for value in row) + " |")
