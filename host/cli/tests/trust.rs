@@ -195,6 +195,42 @@ fn a_worst_case_of_the_computer_has_a_warning_and_stays_in_the_figures() {
     assert!(notes.contains(warning), "{notes}");
 }
 
+/// Two busy processes on the only processor that the bench may use.
+#[test]
+fn waits_for_a_processor_are_counted() {
+    if !Path::new("/proc/self/schedstat").exists() {
+        return;
+    }
+    let core = cardiograph_system::allowed_cores()[0].to_string();
+    let own = directory();
+    let text = "name = \"many\"\n[[phase]]\ncalls_per_file = 100000\n";
+    fs::write(own.path().join("many.toml"), text).unwrap();
+    let spin = || {
+        let mut busy = Command::new("taskset");
+        let busy = busy.args(["-c", &core, "sh", "-c", "while :; do :; done"]);
+        busy.spawn().unwrap()
+    };
+    let mut busy = [spin(), spin()];
+    let mut bench = Command::new("taskset");
+    bench.args(["-c", &core, env!("CARGO_BIN_EXE_cardiograph")]);
+    bench.args(["bench", ".", "--workload", "many.toml", "--io", "buffered"]);
+    let output = bench.args(["--json", "-"]).current_dir(own.path()).output();
+    for process in &mut busy {
+        process.kill().unwrap();
+        process.wait().unwrap();
+    }
+    let run = Run::from(output.unwrap());
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let figures = common::results(&run.stdout);
+    let computer = &figures["trust"]["computer"];
+    assert!(computer["queue_us"].as_f64() > Some(0.0), "{computer}");
+    assert!(
+        run.stderr.contains("waits for a processor"),
+        "{}",
+        run.stderr
+    );
+}
+
 /// The worst case doubles from the first half of all writes to all of them, however many there are.
 #[test]
 fn a_worst_case_that_keeps_growing_is_reported_as_not_stable() {

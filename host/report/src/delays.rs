@@ -21,6 +21,9 @@ pub struct Delays {
     /// CPU steal: the host of this virtual machine took time from its processors, which counted it between start and
     /// end. A processor that was stopped counts late, so that more time may be lost than lies between them.
     pub steal: Vec<Delay>,
+    /// Waits for a processor: the thread of the operations was ready for the time lost, which the kernel counted between
+    /// start and end.
+    pub queue: Vec<Delay>,
 }
 
 /// A slow operation that a delay explains.
@@ -36,6 +39,8 @@ pub struct Suspect {
     pub witness_ns: u64,
     /// Most CPU time stolen at once, if the operation is the slowest of its time.
     pub stolen_ns: u64,
+    /// Time that the thread of the operations waited for a processor, if the operation is the slowest of its time.
+    pub queued_ns: u64,
 }
 
 /// Slow operations of a trace.
@@ -52,10 +57,15 @@ pub const EXCESS_MIN_NS: u64 = 1_000_000;
 
 /// Finds the slow operations, and the suspects among them.
 ///
-/// An operation is suspect if a single delay during it is at least half as long as its excess over the median. The sum
-/// of many short delays explains nothing: on a busy computer, every wake-up is late, but a thread that waits for a device
-/// is late only once. A lateness of the witness counts as far as it lies within the operation. When time was stolen is
-/// not known so precisely; it can explain only one of the operations that overlap its delay, the slowest.
+/// An operation is suspect if a delay during it is at least half as long as its excess over the median:
+///
+/// - the longest lateness of the witness, as far as it lies within the operation. The sum of many short ones explains
+///   nothing: on a busy computer, every wake-up is late, but a thread that waits for a device is late only once;
+/// - the most time stolen at once;
+/// - the sum of the times that the thread of the operations itself waited for a processor.
+///
+/// When time was stolen or waited is known less precisely. It can explain only one of the operations that overlap the
+/// delay, the slowest.
 ///
 /// The operations are in order of time and do not overlap.
 pub fn slow_operations(
@@ -64,9 +74,10 @@ pub fn slow_operations(
     delays: &Delays,
 ) -> SlowOperations {
     let mut count = 0;
+    // Only operations that a delay may explain: there may be many slow ones.
     let mut suspects = BTreeMap::new();
-    // The slowest operation of each delay.
-    let mut slowest: Vec<Option<Suspect>> = vec![None; delays.steal.len()];
+    let mut slowest_of_steal: Vec<Option<Suspect>> = vec![None; delays.steal.len()];
+    let mut slowest_of_queue: Vec<Option<Suspect>> = vec![None; delays.queue.len()];
     for (operation, (start_ns, end_ns)) in (0..).zip(starts_and_ends_ns) {
         let latency_ns = end_ns - start_ns;
         let excess_ns = latency_ns.saturating_sub(median_ns);
@@ -74,9 +85,9 @@ pub fn slow_operations(
             continue;
         }
         count += 1;
-        let late = during(&delays.witness, start_ns, end_ns).map(|delay| {
-            let shared_ns = delay.1.end_ns.min(end_ns) - delay.1.start_ns.max(start_ns);
-            shared_ns.min(delay.1.lost_ns)
+        let late = during(&delays.witness, start_ns, end_ns).map(|(_, delay)| {
+            let shared_ns = delay.end_ns.min(end_ns) - delay.start_ns.max(start_ns);
+            shared_ns.min(delay.lost_ns)
         });
         let suspect = Suspect {
             operation,
@@ -84,33 +95,48 @@ pub fn slow_operations(
             latency_ns,
             witness_ns: late.max().unwrap_or(0),
             stolen_ns: 0,
+            queued_ns: 0,
         };
-        if explains(suspect.witness_ns, excess_ns) {
+        if suspect.is_explained(median_ns) {
             suspects.insert(operation, suspect);
         }
-        for (index, _) in during(&delays.steal, start_ns, end_ns) {
-            let before_ns = slowest[index].map_or(0, |slowest| slowest.latency_ns);
-            if latency_ns > before_ns {
-                slowest[index] = Some(suspect);
+        for (list, slowest) in [
+            (&delays.steal, &mut slowest_of_steal),
+            (&delays.queue, &mut slowest_of_queue),
+        ] {
+            for (index, _) in during(list, start_ns, end_ns) {
+                if slowest[index].is_none_or(|slowest| slowest.latency_ns < latency_ns) {
+                    slowest[index] = Some(suspect);
+                }
             }
         }
     }
-    for (slowest, delay) in slowest.into_iter().zip(&delays.steal) {
-        let Some(slowest) = slowest else { continue };
-        if explains(delay.lost_ns, slowest.latency_ns - median_ns) {
-            let suspect = suspects.entry(slowest.operation).or_insert(slowest);
+    for (slowest, delay) in slowest_of_steal.iter().zip(&delays.steal) {
+        if let Some(slowest) = slowest {
+            let suspect = suspects.entry(slowest.operation).or_insert(*slowest);
             suspect.stolen_ns = suspect.stolen_ns.max(delay.lost_ns);
         }
     }
+    for (slowest, delay) in slowest_of_queue.iter().zip(&delays.queue) {
+        if let Some(slowest) = slowest {
+            let suspect = suspects.entry(slowest.operation).or_insert(*slowest);
+            suspect.queued_ns += delay.lost_ns;
+        }
+    }
+    let suspects = suspects.into_values();
+    let explained = suspects.filter(|suspect| suspect.is_explained(median_ns));
     SlowOperations {
         count,
-        suspects: suspects.into_values().collect(),
+        suspects: explained.collect(),
     }
 }
 
-/// Returns true if a delay is at least half as long as an excess over the median.
-fn explains(delay_ns: u64, excess_ns: u64) -> bool {
-    delay_ns >= excess_ns.div_ceil(2)
+impl Suspect {
+    /// Returns true if a delay is at least half as long as the excess over the median.
+    fn is_explained(&self, median_ns: u64) -> bool {
+        let delay_ns = self.witness_ns.max(self.stolen_ns).max(self.queued_ns);
+        delay_ns >= (self.latency_ns - median_ns).div_ceil(2)
+    }
 }
 
 /// Returns number and values of the delays that overlap a time.
@@ -168,17 +194,20 @@ mod tests {
             let witness = delays.witness.iter();
             let witness = witness.map(|delay| shared(delay).min(delay.lost_ns / MS));
             // The first of the slowest operations that share a millisecond with the delay.
-            let is_slowest = |delay: &&Delay| {
+            let is_slowest = |delay: &Delay| {
                 let overlap =
                     |one: &(u64, u64)| one.0 * MS < delay.end_ns && delay.start_ns < one.1 * MS;
                 let all = operations.iter().filter(|one| overlap(one));
                 let longest = all.clone().map(|one| one.1 - one.0).max();
                 all.clone().find(|one| Some(one.1 - one.0) == longest) == Some(&operation)
             };
-            let steal = delays.steal.iter().filter(is_slowest);
+            let steal = delays.steal.iter().filter(|delay| is_slowest(delay));
             let steal = steal.map(|delay| delay.lost_ns / MS);
+            let queue = delays.queue.iter().filter(|delay| is_slowest(delay));
+            let queued: u64 = queue.map(|delay| delay.lost_ns / MS).sum();
             witness
                 .chain(steal)
+                .chain([queued])
                 .any(|delay| 2 * delay >= latency - median)
         };
         let numbered = (0..).zip(operations);
@@ -207,6 +236,7 @@ mod tests {
             let delays = Delays {
                 witness: delays(10),
                 steal: delays(4),
+                queue: delays(2),
             };
             let median = random.below(6);
             let in_ns = operations
@@ -237,7 +267,7 @@ mod tests {
         };
         let delays = Delays {
             witness: (0..100).map(|index| late(10 * index)).collect(),
-            steal: Vec::new(),
+            ..Delays::default()
         };
         let operations = [(100 * MS, 400 * MS), (400 * MS, 415 * MS)];
         let slow = slow_operations(operations.into_iter(), MS, &delays);

@@ -73,6 +73,8 @@ pub struct Computer {
     pub worst_lateness_us: f64,
     /// Time that the host of this virtual machine took from its processors; null if the system does not count it.
     pub steal_us: Option<f64>,
+    /// Time that the thread of the operations was ready and waited for a processor; null if the system does not count it.
+    pub queue_us: Option<f64>,
     /// Number of operations that took at least 1 ms longer than the median.
     pub slow_operations: u64,
     /// Number of slow operations that a delay of the computer explains. The figures include them.
@@ -96,6 +98,8 @@ pub struct SuspectSummary {
     pub lateness_us: f64,
     /// Most CPU time stolen at once, if the operation is the slowest of its time.
     pub steal_us: f64,
+    /// Time that the thread of the operations waited for a processor, if the operation is the slowest of its time.
+    pub queue_us: f64,
 }
 
 /// Recorded by the watching thread.
@@ -111,6 +115,8 @@ pub struct Witnessed {
     pub worst_lateness_ns: u64,
     /// Total CPU steal, if the system counts it.
     pub steal_ns: Option<u64>,
+    /// Time that the thread of the operations waited for a processor, if the system counts it.
+    pub queue_ns: Option<u64>,
     /// The delays.
     pub delays: Delays,
 }
@@ -150,7 +156,7 @@ impl Report {
             computer.suspects.first().filter(|_| is_worst)
         }) {
             self.warnings.push(format!(
-                "the computer may have caused the worst case of {}: {}; the figures include it, so measure again on an \
+                "the computer may have caused the worst case of {} ({}); the figures include it, so measure again on an \
                  idle computer",
                 units::time(suspect.latency_us),
                 cause(suspect)
@@ -180,6 +186,7 @@ impl Report {
             latency_us: us(suspect.latency_ns),
             lateness_us: us(suspect.witness_ns),
             steal_us: us(suspect.stolen_ns),
+            queue_us: us(suspect.queued_ns),
         };
         Some(Computer {
             wake_ups: witnessed.wake_ups,
@@ -187,6 +194,7 @@ impl Report {
             late_wake_ups: witnessed.late_wake_ups,
             worst_lateness_us: us(witnessed.worst_lateness_ns),
             steal_us: witnessed.steal_ns.map(us),
+            queue_us: witnessed.queue_ns.map(us),
             slow_operations: count,
             suspect_operations: suspects.len() as u64,
             worst_case_is_suspect,
@@ -195,16 +203,15 @@ impl Report {
     }
 }
 
+/// Describes the longest delay during an operation.
 fn cause(suspect: &SuspectSummary) -> String {
-    match suspect.lateness_us >= suspect.steal_us {
-        true => format!(
-            "a thread that does not use the storage device was {} late at the same time",
-            units::time(suspect.lateness_us)
-        ),
-        false => format!(
-            "the host of this virtual machine took {} of processor time from it",
-            units::time(suspect.steal_us)
-        ),
+    let (late_us, steal_us, queue_us) = (suspect.lateness_us, suspect.steal_us, suspect.queue_us);
+    if queue_us >= late_us.max(steal_us) {
+        format!("waited {} for a processor", units::time(queue_us))
+    } else if late_us >= steal_us {
+        format!("another thread woke {} late", units::time(late_us))
+    } else {
+        format!("CPU steal {}", units::time(steal_us))
     }
 }
 
@@ -249,6 +256,9 @@ fn computer_rows(computer: &Computer) -> Vec<(&'static str, String)> {
     if let Some(steal_us) = computer.steal_us {
         rows.push(("CPU steal", units::time(steal_us)));
     }
+    if let Some(queue_us) = computer.queue_us {
+        rows.push(("waits for a processor", units::time(queue_us)));
+    }
     rows.push((
         "suspect operations",
         format!(
@@ -258,15 +268,11 @@ fn computer_rows(computer: &Computer) -> Vec<(&'static str, String)> {
         ),
     ));
     let shown = computer.suspects.iter().take(SHOWN_MAX).map(|suspect| {
-        let why = match suspect.lateness_us >= suspect.steal_us {
-            true => format!("wake-up {} late", units::time(suspect.lateness_us)),
-            false => format!("CPU steal {}", units::time(suspect.steal_us)),
-        };
         let (latency, start) = (
             units::time(suspect.latency_us),
             units::time(suspect.start_us),
         );
-        format!("{latency} at {start} ({why})")
+        format!("{latency} at {start} ({})", cause(suspect))
     });
     let shown: Vec<String> = shown.collect();
     if !shown.is_empty() {

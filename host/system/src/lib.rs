@@ -28,8 +28,8 @@ use windows as here;
 pub use mount::{Mount, has_file_system};
 
 pub use here::{
-    Positioned, allowed_cores, computer, device_number, drop_from_cache, identity, is_block_device,
-    is_of_whole_device, is_without_medium, next_data, pin_to_core, preallocate,
+    Positioned, RunQueue, allowed_cores, computer, device_number, drop_from_cache, identity,
+    is_block_device, is_of_whole_device, is_without_medium, next_data, pin_to_core, preallocate,
     rename_without_replacing, set, space, steal_ns, sync_directory, sync_file_system,
 };
 
@@ -121,6 +121,17 @@ mod tests {
         let file = File::create_new(&path).unwrap();
         preallocate(&file, 10_000).unwrap();
         assert_eq!(fs::read(&path).unwrap(), vec![0; 10_000]);
+    }
+
+    #[test]
+    fn waits_for_a_processor_do_not_decrease() {
+        let Some(queue) = RunQueue::of_this_thread() else {
+            assert!(!std::path::Path::new("/proc/self/schedstat").exists());
+            return;
+        };
+        let first = queue.waited_ns();
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        assert!(first.is_some() && queue.waited_ns() >= first);
     }
 
     #[test]

@@ -166,6 +166,30 @@ pub fn steal_ns() -> Option<u64> {
     Some(ticks.saturating_mul(NS_PER_S / ticks_per_s.max(1)))
 }
 
+/// Times that a thread was ready and waited for a processor.
+pub struct RunQueue(File);
+
+impl RunQueue {
+    /// Watches the calling thread, also from other threads. Returns `None` if the system does not count these times.
+    pub fn of_this_thread() -> Option<RunQueue> {
+        let thread = rustix::thread::gettid().as_raw_pid();
+        let path = format!("/proc/self/task/{thread}/schedstat");
+        File::open(path).ok().map(RunQueue)
+    }
+
+    /// Returns the total time, up to the last time that the thread began to run.
+    pub fn waited_ns(&self) -> Option<u64> {
+        let mut text = [0; 80];
+        let length = self.0.read_at(&mut text, 0).ok()?;
+        waited_ns(std::str::from_utf8(&text[..length]).ok()?)
+    }
+}
+
+/// Returns the second of the three numbers: time running, time waiting, number of times.
+fn waited_ns(schedstat: &str) -> Option<u64> {
+    schedstat.split_whitespace().nth(1)?.parse().ok()
+}
+
 /// Returns the column `steal` of the line for all processors.
 fn stolen_ticks(stat: &str) -> Option<u64> {
     let all = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
@@ -176,6 +200,12 @@ fn stolen_ticks(stat: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn waits_are_the_second_number_of_a_thread() {
+        assert_eq!(waited_ns("848775 1244531 2\n"), Some(1_244_531));
+        assert_eq!(waited_ns("848775"), None);
+    }
 
     #[test]
     fn steal_is_the_eighth_column_of_all_processors() {

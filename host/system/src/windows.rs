@@ -117,6 +117,22 @@ pub fn space(_: &Path) -> io::Result<Space> {
     Err(io::Error::new(io::ErrorKind::Unsupported, reason))
 }
 
+/// Times that a thread was ready and waited for a processor, which Windows does not count.
+pub struct RunQueue(());
+
+impl RunQueue {
+    /// Returns nothing.
+    pub fn of_this_thread() -> Option<RunQueue> {
+        None
+    }
+
+    /// Returns nothing.
+    pub fn waited_ns(&self) -> Option<u64> {
+        let RunQueue(()) = self;
+        None
+    }
+}
+
 /// Returns nothing: Windows does not count CPU steal.
 pub fn steal_ns() -> Option<u64> {
     None

@@ -2,6 +2,7 @@
 
 use cardiograph_report::{Delay, Witnessed};
 use cardiograph_store::HostClock;
+use cardiograph_system::RunQueue;
 use cardiograph_workload::Clock;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,6 +15,8 @@ const STEP: Duration = Duration::from_millis(1);
 const LATE_NS: u64 = STEP.as_nanos() as u64;
 /// Wake-ups between two readings of the CPU steal, which grows in steps of 10 ms.
 const WAKE_UPS_PER_READING: u64 = 50;
+/// Shortest wait for a processor that is kept. It can explain a tenth of the shortest excess of a slow operation.
+const QUEUED_NS: u64 = LATE_NS / 10;
 /// Maximum number of delays that are kept.
 const DELAYS_MAX: usize = 1 << 16;
 
@@ -24,12 +27,14 @@ pub struct Witness {
 }
 
 impl Witness {
-    /// Starts the thread, on the clock of the operations. Returns `None` if the system permits no further thread.
+    /// Starts the thread, on the clock of the operations, which this thread will run. Returns `None` if the system permits
+    /// no further thread.
     pub fn start(clock: HostClock) -> Option<Witness> {
         let is_over = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&is_over);
+        let queue = RunQueue::of_this_thread();
         let builder = std::thread::Builder::new().name("witness".to_string());
-        let thread = builder.spawn(move || watch(clock, &flag)).ok()?;
+        let thread = builder.spawn(move || watch(clock, queue, &flag)).ok()?;
         Some(Witness { is_over, thread })
     }
 
@@ -40,12 +45,16 @@ impl Witness {
     }
 }
 
-fn watch(mut clock: HostClock, is_over: &AtomicBool) -> Witnessed {
+fn watch(mut clock: HostClock, queue: Option<RunQueue>, is_over: &AtomicBool) -> Witnessed {
     let mut record = Record::new(clock.now_ns(), cardiograph_system::steal_ns());
+    let waited_ns = || queue.as_ref().and_then(RunQueue::waited_ns);
+    record.queue = Count::new(clock.now_ns(), waited_ns());
     let mut asleep_ns = clock.now_ns();
     loop {
         std::thread::sleep(STEP);
         record.woke(asleep_ns, clock.now_ns());
+        let waited_ns = waited_ns();
+        record.read_queue(clock.now_ns(), waited_ns);
         let is_last = is_over.load(Ordering::Relaxed);
         if is_last
             || record
@@ -63,15 +72,56 @@ fn watch(mut clock: HostClock, is_over: &AtomicBool) -> Witnessed {
     }
 }
 
+/// A time that the system counts.
+#[derive(Default)]
+struct Count {
+    /// Time of the last reading.
+    read_ns: u64,
+    /// Value at the last reading, if the system counts it.
+    value_ns: Option<u64>,
+}
+
+impl Count {
+    fn new(read_ns: u64, value_ns: Option<u64>) -> Count {
+        Count { read_ns, value_ns }
+    }
+
+    /// Takes the next reading; returns the increase, and the time in which it was counted.
+    fn next(&mut self, read_ns: u64, value_ns: Option<u64>) -> Option<Delay> {
+        let before = std::mem::replace(self, Count::new(read_ns, value_ns));
+        Some(Delay {
+            start_ns: before.read_ns,
+            end_ns: read_ns,
+            lost_ns: value_ns?.saturating_sub(before.value_ns?),
+        })
+    }
+}
+
+/// Length of the shortest delay that is kept.
+struct Shortest(u64);
+
+impl Shortest {
+    /// Adds a delay to a list if it is long enough.
+    fn keep(&mut self, delay: Delay, list: &mut Vec<Delay>) {
+        if delay.lost_ns >= self.0 {
+            list.push(delay);
+        }
+        // A run of days on a busy computer must not fill the memory.
+        while list.len() > DELAYS_MAX {
+            self.0 *= 2;
+            list.retain(|delay| delay.lost_ns >= self.0);
+        }
+    }
+}
+
 /// Delays noticed so far.
 struct Record {
     witnessed: Witnessed,
-    /// Shorter delays are discarded.
-    kept_from_ns: u64,
-    /// Time of the last reading of the steal.
-    read_ns: u64,
-    /// Steal at the last reading.
-    steal_ns: Option<u64>,
+    late_from: Shortest,
+    steal: Count,
+    steal_from: Shortest,
+    queue: Count,
+    queue_from: Shortest,
 }
 
 impl Record {
@@ -79,12 +129,13 @@ impl Record {
         Record {
             witnessed: Witnessed {
                 step_ns: STEP.as_nanos() as u64,
-                steal_ns: steal_ns.map(|_| 0),
                 ..Witnessed::default()
             },
-            kept_from_ns: LATE_NS,
-            read_ns: now_ns,
-            steal_ns,
+            late_from: Shortest(LATE_NS),
+            steal: Count::new(now_ns, steal_ns),
+            steal_from: Shortest(1),
+            queue: Count::default(),
+            queue_from: Shortest(QUEUED_NS),
         }
     }
 
@@ -98,41 +149,33 @@ impl Record {
             return;
         }
         self.witnessed.late_wake_ups += 1;
-        let kept_from_ns = self.kept_from_ns;
-        let delays = &mut self.witnessed.delays.witness;
-        if late_ns >= kept_from_ns {
-            delays.push(Delay {
-                start_ns: asleep_ns,
-                end_ns: awake_ns,
-                lost_ns: late_ns,
-            });
-        }
-        if delays.len() > DELAYS_MAX {
-            // A run of days on a busy computer must not fill the memory.
-            self.kept_from_ns *= 2;
-            delays.retain(|delay| delay.lost_ns >= 2 * kept_from_ns);
-        }
+        let delay = Delay {
+            start_ns: asleep_ns,
+            end_ns: awake_ns,
+            lost_ns: late_ns,
+        };
+        self.late_from
+            .keep(delay, &mut self.witnessed.delays.witness);
     }
 
     /// Records a reading of the steal.
     fn read_steal(&mut self, now_ns: u64, steal_ns: Option<u64>) {
-        let before = (self.read_ns, self.steal_ns);
-        (self.read_ns, self.steal_ns) = (now_ns, steal_ns);
-        let (Some(before_ns), Some(steal_ns)) = (before.1, steal_ns) else {
+        let Some(delay) = self.steal.next(now_ns, steal_ns) else {
             return;
         };
-        let stolen_ns = steal_ns.saturating_sub(before_ns);
-        if let Some(total_ns) = &mut self.witnessed.steal_ns {
-            *total_ns += stolen_ns;
-        }
-        let delays = &mut self.witnessed.delays.steal;
-        if stolen_ns > 0 && delays.len() < DELAYS_MAX {
-            delays.push(Delay {
-                start_ns: before.0,
-                end_ns: now_ns,
-                lost_ns: stolen_ns,
-            });
-        }
+        *self.witnessed.steal_ns.get_or_insert(0) += delay.lost_ns;
+        self.steal_from
+            .keep(delay, &mut self.witnessed.delays.steal);
+    }
+
+    /// Records a reading of the time that the thread of the operations waited for a processor.
+    fn read_queue(&mut self, now_ns: u64, waited_ns: Option<u64>) {
+        let Some(delay) = self.queue.next(now_ns, waited_ns) else {
+            return;
+        };
+        *self.witnessed.queue_ns.get_or_insert(0) += delay.lost_ns;
+        self.queue_from
+            .keep(delay, &mut self.witnessed.delays.queue);
     }
 }
 
@@ -177,6 +220,21 @@ mod tests {
         };
         assert_eq!(record.witnessed.delays.steal, [stolen]);
         assert_eq!(record.witnessed.steal_ns, Some(20 * MS));
+    }
+
+    #[test]
+    fn waits_of_a_tenth_of_a_step_are_kept() {
+        let mut record = Record::new(0, None);
+        record.queue = Count::new(0, Some(7));
+        record.read_queue(MS, Some(7 + MS / 10 - 1));
+        record.read_queue(2 * MS, Some(7 + MS / 10 - 1 + MS / 10));
+        let waited = Delay {
+            start_ns: MS,
+            end_ns: 2 * MS,
+            lost_ns: MS / 10,
+        };
+        assert_eq!(record.witnessed.delays.queue, [waited]);
+        assert_eq!(record.witnessed.queue_ns, Some(MS / 5 - 1));
     }
 
     #[test]
