@@ -8,7 +8,7 @@ use crate::outputs::{check_files, is_standard_output};
 use crate::progress::Progress;
 use crate::shared::Shared;
 use cardiograph_disk::{
-    CLASSES, Capacity, CapacityPlan, FreeSpace, Medium, Speed, Stopped, check_capacity,
+    CLASSES, Capacity, CapacityPlan, FreeSpace, Medium, RawDisk, Speed, Stopped, check_capacity,
     measure_speed, pass_bytes,
 };
 use cardiograph_report::values::bytes;
@@ -92,10 +92,17 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         false => print(&text)?,
     }
     json::write(args.json.as_deref(), "check", &[&checked])?;
-    match checked.capacity {
-        Some(capacity) if !capacity.is_honest() => Err(Failure::new(format!(
+    match (&checked.capacity, checked.speed.failed.first()) {
+        (Some(capacity), _) if !capacity.is_honest() => Err(Failure::new(format!(
             "{}: does not keep the data written to it; do not use it, and return it to the seller",
             args.target
+        ))),
+        (_, Some(first)) => Err(Failure::new(format!(
+            "{}: {} calls failed, the first one at byte {} ({}); do not trust the disk with data",
+            args.target,
+            checked.speed.failed.len(),
+            first.offset_bytes,
+            first.error
         ))),
         _ => Ok(()),
     }
@@ -117,11 +124,12 @@ fn of_disk<'a>(args: &'a Args, interrupt: &Interrupt) -> Result<Checked<'a>, Fai
     if writes {
         disk.check_unchanged().map_err(Failure::new)?;
     }
-    let capacity = match writes {
-        true => Some(capacity_of(&mut disk, plan, args, interrupt)?),
-        false => None,
-    };
-    let speed = speed_of(&mut disk, writes, &capacity, args, interrupt)?;
+    let measured = measured(&mut disk, writes, plan, args, interrupt);
+    // Blocks of a disk that has vanished only look wrong.
+    if !interrupt.is_raised() && disk.has_vanished() {
+        return Err(disk::vanished(&args.target));
+    }
+    let (capacity, speed) = measured?;
     let note = match (writes, args.full) {
         (false, _) => format!(
             "Capacity not checked, because nothing was written; add --destroy {} to overwrite the disk.",
@@ -134,12 +142,27 @@ fn of_disk<'a>(args: &'a Args, interrupt: &Interrupt) -> Result<Checked<'a>, Fai
     };
     Ok(Checked {
         target: &args.target,
-        disk: Some(disk::summary(disk.identity(), writes, &[])),
+        disk: Some(disk::summary(disk.identity(), writes, &speed.failed)),
         capacity,
         classes: classes(&speed),
         speed,
         notes: vec![note, NOT_A_CERTIFICATE.to_string()],
     })
+}
+
+fn measured(
+    disk: &mut RawDisk,
+    writes: bool,
+    plan: CapacityPlan,
+    args: &Args,
+    interrupt: &Interrupt,
+) -> Result<(Option<Capacity>, Speed), Failure> {
+    let capacity = match writes {
+        true => Some(capacity_of(disk, plan, args, interrupt)?),
+        false => None,
+    };
+    let speed = speed_of(disk, writes, &capacity, args, interrupt)?;
+    Ok((capacity, speed))
 }
 
 fn of_directory<'a>(args: &'a Args, interrupt: &Interrupt) -> Result<Checked<'a>, Failure> {
@@ -156,6 +179,7 @@ fn of_directory<'a>(args: &'a Args, interrupt: &Interrupt) -> Result<Checked<'a>
             args.target
         )));
     }
+    disk::warn_of_folders_left(&args.target, "check");
     let limit_bytes = args.limit.unwrap_or(u64::MAX);
     let mut space = FreeSpace::of(path, limit_bytes).map_err(|error| on_space(args, &error))?;
     if space.capacity_bytes() == 0 {

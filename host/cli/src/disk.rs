@@ -10,11 +10,14 @@ use crate::shared;
 use crate::trust::{self, Conditions, Kind};
 use crate::watch::{Pace, Watch};
 use crate::workload_file::OwnedWorkload;
-use cardiograph_disk::{FailedBlock, Identity, Medium, RawDisk, RawStore, System, read_workload};
+use cardiograph_disk::{
+    FailedBlock, Identity, Medium, RawDisk, RawStore, System, folders_left, read_workload,
+};
 use cardiograph_report::{DiskFact, DiskFailure, DiskSummary, units};
 use cardiograph_store::HostClock;
-use cardiograph_trace::About;
+use cardiograph_trace::{About, quoted};
 use cardiograph_workload::{Outcome, Workload, run as run_workload};
+use std::path::Path;
 
 /// Returns true if the target is a block device, through links as well, or names a device of Windows.
 pub fn is_disk(target: &str) -> bool {
@@ -115,6 +118,25 @@ pub fn open(target: &str, destroy: Option<&str>) -> Result<RawDisk, Failure> {
     Ok(disk)
 }
 
+/// Returns the failure of a run whose disk the kernel no longer knows.
+pub fn vanished(target: &str) -> Failure {
+    Failure::new(format!(
+        "{target}: the disk vanished during the run; connect it again"
+    ))
+}
+
+/// Warns of folders that an earlier run of this name left in a directory, with the command that removes them.
+pub fn warn_of_folders_left(directory: &str, run: &str) {
+    for folder in folders_left(Path::new(directory), run) {
+        let quoted = quoted(folder.as_os_str());
+        print_error(&format!(
+            "warning: {} is from another run of `cardiograph {run}`, which is running or was killed; if none is \
+             running, remove it: rm -r {quoted}\n",
+            folder.display().to_string().escape_debug()
+        ));
+    }
+}
+
 /// Describes a disk in one line.
 pub fn describe(identity: &Identity) -> String {
     let mut text = format!(
@@ -208,11 +230,7 @@ fn measure_once(
         ));
     }
     if measured.failed.is_some() && disk.has_vanished() {
-        let text = format!(
-            "{}: the disk vanished during the run; connect it again",
-            args.target
-        );
-        measured.failed = Some(Failure::new(text));
+        measured.failed = Some(vanished(&args.target));
     }
     (measured, disk)
 }

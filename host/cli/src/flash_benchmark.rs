@@ -170,12 +170,16 @@ fn on_disk(args: &Args, interrupt: &Interrupt) -> Result<(), Failure> {
     };
     let cleared = cleared.map(drop).map_err(|error| {
         Failure::new(format!(
-            "{}: {error}; the disk could not be cleared at the end: format it before use",
+            "{error}; {} could not be cleared at the end: format it before use",
             args.target
         ))
     });
     let finished = finish(args, &figures, &ended, interrupt);
-    Failure::join([finished, cleared])
+    match ended {
+        // A disk that has failed cannot be cleared either.
+        Ended::Failed(_) => finished,
+        Ended::Complete | Ended::Interrupted => Failure::join([finished, cleared]),
+    }
 }
 
 fn in_directory(args: &Args, interrupt: &Interrupt) -> Result<(), Failure> {
@@ -192,6 +196,7 @@ fn in_directory(args: &Args, interrupt: &Interrupt) -> Result<(), Failure> {
             args.target
         )));
     }
+    disk::warn_of_folders_left(&args.target, "flash-benchmark");
     let device = StorageInfo::of(path);
     let unknown = String::from("unknown file system");
     let file_system = device.file_system.clone().unwrap_or(unknown);

@@ -164,8 +164,8 @@ fn a_killed_run_is_named_by_the_next_one_and_leaves_no_mount() {
             .unwrap();
         let line = format!("\nstep: {step}\n");
         wait_until(|| {
-            let begin = &disk.content()[..4096];
-            let is_there = String::from_utf8_lossy(begin).contains(&line);
+            let begin = disk.first_block();
+            let is_there = String::from_utf8_lossy(&begin).contains(&line);
             assert!(is_there || child_runs(&child), "{step} was not reached");
             is_there
         });
@@ -176,7 +176,7 @@ fn a_killed_run_is_named_by_the_next_one_and_leaves_no_mount() {
             "warning: {device} was half formatted by an interrupted run of `cardiograph flash-benchmark {device}"
         );
         // The run may have begun its next step before it was killed.
-        let begin = String::from_utf8(disk.content()[..4096].to_vec()).unwrap();
+        let begin = String::from_utf8(disk.first_block().to_vec()).unwrap();
         let killed_at = begin.lines().find_map(|line| line.strip_prefix("step: "));
         let killed_at = format!("at the step {}; ", killed_at.unwrap());
         for next in ["bench", "check"] {

@@ -58,6 +58,22 @@ impl FreeSpace {
     }
 }
 
+/// Returns the folders in a directory that another run of this name (`check`, `flash-benchmark`) has created and not
+/// removed yet: it is still running, or it was killed.
+pub fn folders_left(directory: &Path, run: &str) -> Vec<PathBuf> {
+    let prefix = format!("cardiograph-{run}-");
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let is_of_run = |name: &str| {
+        let number = name.strip_prefix(&prefix);
+        number.is_some_and(|number| number.parse::<u32>().is_ok())
+    };
+    let own = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_of_run));
+    let mut folders: Vec<_> = own.map(|entry| entry.path()).collect();
+    folders.retain(|path| path.is_dir());
+    folders.sort();
+    folders
+}
+
 fn create_folder(directory: &Path) -> io::Result<PathBuf> {
     for number in 0..NAMES_MAX {
         let folder = directory.join(format!("cardiograph-check-{number}"));
@@ -144,6 +160,12 @@ mod tests {
         space.read_at(4096, data.bytes()).unwrap();
         assert!(data.bytes().iter().all(|&byte| byte == 7));
         assert!(space.folder().join("00000.bin").exists());
+        std::fs::create_dir(own.path().join("cardiograph-check-mine")).unwrap();
+        assert_eq!(
+            folders_left(own.path(), "check"),
+            [old.clone(), space.folder().into()]
+        );
+        std::fs::remove_dir(own.path().join("cardiograph-check-mine")).unwrap();
         drop(space);
         let left: Vec<_> = std::fs::read_dir(own.path()).unwrap().collect();
         assert_eq!(left.len(), 1);

@@ -35,7 +35,7 @@ pub use capacity::{
 };
 pub use error::DiskError;
 pub use file_system::FileSystem;
-pub use free_space::FreeSpace;
+pub use free_space::{FreeSpace, folders_left};
 pub use identity::{Fact, Identity};
 pub use marker::Marker;
 pub use medium::{Aligned, Medium};

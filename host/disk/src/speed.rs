@@ -6,6 +6,8 @@
 
 use crate::medium::{Aligned, Medium};
 use crate::pattern::{fill, splitmix64};
+use crate::store::FailedBlock;
+use cardiograph_system::is_of_whole_device;
 use cardiograph_workload::Clock;
 use serde::Serialize;
 use std::io;
@@ -33,6 +35,9 @@ const RANDOM_NS: u64 = 5_000_000_000;
 /// Longest time of each sequential measurement.
 const SEQUENTIAL_NS: u64 = 20_000_000_000;
 
+/// Number of calls that may fail before the measurement ends.
+const FAILED_MAX: usize = 64;
+
 /// Measured figures; null where nothing may be written, or the disk is too small.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Speed {
@@ -46,6 +51,9 @@ pub struct Speed {
     pub random_reads_per_s: Option<f64>,
     /// Writes of 4 KiB per second, at random places within 256 MiB.
     pub random_writes_per_s: Option<f64>,
+    /// Calls that failed, with the address of their first byte; their time counts.
+    #[serde(skip)]
+    pub failed: Vec<FailedBlock>,
 }
 
 /// A class on a label, and the least figures it stands for.
@@ -111,7 +119,7 @@ impl Class {
 /// measurement; figures measured so far are returned.
 ///
 /// # Errors
-/// Errors of the disk.
+/// Errors of the disk as a whole.
 pub fn measure_speed(
     medium: &mut impl Medium,
     writes: bool,
@@ -122,6 +130,7 @@ pub fn measure_speed(
         medium,
         clock,
         buffer: Aligned::zeros(CALL_BYTES as usize),
+        failed: Vec::new(),
     };
     let mut speed = Speed::default();
     if writes {
@@ -133,6 +142,7 @@ pub fn measure_speed(
     if writes {
         speed.random_writes_per_s = meter.random(true, &mut progress)?;
     }
+    speed.failed = meter.failed;
     Ok(speed)
 }
 
@@ -140,6 +150,7 @@ struct Meter<'a, M, C> {
     medium: &'a mut M,
     clock: &'a mut C,
     buffer: Aligned,
+    failed: Vec<FailedBlock>,
 }
 
 impl<M: Medium, C: Clock> Meter<'_, M, C> {
@@ -198,9 +209,18 @@ impl<M: Medium, C: Clock> Meter<'_, M, C> {
             fill(0, offset_bytes, data);
         }
         let start_ns = self.clock.now_ns();
-        match writes {
-            true => self.medium.write_at(offset_bytes, data)?,
-            false => self.medium.read_at(offset_bytes, data)?,
+        let done = match writes {
+            true => self.medium.write_at(offset_bytes, data),
+            false => self.medium.read_at(offset_bytes, data),
+        };
+        if let Err(error) = done {
+            if is_of_whole_device(&error) || self.failed.len() >= FAILED_MAX {
+                return Err(error);
+            }
+            self.failed.push(FailedBlock {
+                offset_bytes,
+                error: error.to_string(),
+            });
         }
         Ok(self.clock.now_ns() - start_ns)
     }

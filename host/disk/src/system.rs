@@ -183,7 +183,7 @@ impl System {
         let (name, file) = backed.find(|(_, file)| found.is_named(file))?;
         Some((
             format!("/dev/{name} is a loop device on {file}"),
-            format!("detach it: losetup -d /dev/{name}"),
+            format!("end the program that uses it, or detach it: losetup -d /dev/{name}"),
         ))
     }
 

@@ -7,6 +7,7 @@ use cardiograph_disk::{DiskError, FileSystem, Marker, RawDisk, Scratch, ScratchE
 use common::Loop;
 use std::fs;
 use std::process::Command;
+use std::time::{Duration, Instant};
 use tempfile::NamedTempFile;
 
 const BYTES: u64 = 64 << 20;
@@ -30,9 +31,17 @@ impl Disk {
         &self.attached.device
     }
 
+    /// Opens the disk. A program that another test is just starting has a copy of every open file for a moment.
     fn open(&self) -> RawDisk {
-        let disk = RawDisk::open(&System::default(), self.device()).unwrap();
-        disk.destroy(self.device()).unwrap()
+        let begun = Instant::now();
+        loop {
+            match RawDisk::open(&System::default(), self.device()) {
+                Err(DiskError::InUse { .. }) if begun.elapsed() < Duration::from_secs(30) => {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                opened => return opened.unwrap().destroy(self.device()).unwrap(),
+            }
+        }
     }
 
     fn scratch(&self) -> Scratch {

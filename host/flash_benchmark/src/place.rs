@@ -108,7 +108,11 @@ pub(crate) fn transfer_raw(
     let offsets = offsets(calls, call_bytes, calls_per_jump, area_bytes, random);
     let begun = Instant::now();
     for offset_bytes in offsets {
-        disk.write_at(begin_bytes + offset_bytes, buffer.bytes())?;
+        let address = begin_bytes + offset_bytes;
+        let written = disk.write_at(address, buffer.bytes());
+        written.map_err(|error| {
+            io::Error::new(error.kind(), format!("byte {address} of the disk: {error}"))
+        })?;
         poll(go_on)?;
     }
     disk.flush()?;
@@ -314,7 +318,7 @@ impl Drop for Folder<'_> {
 }
 
 /// Name of the folder, without its number.
-pub(crate) const FOLDER: &str = "cardiograph-flash-benchmark-";
+const FOLDER: &str = "cardiograph-flash-benchmark-";
 
 fn create_folder(directory: &Path) -> io::Result<PathBuf> {
     for number in 0..NAMES_MAX {

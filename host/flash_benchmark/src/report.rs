@@ -74,28 +74,84 @@ pub struct Figures {
 
 const HEADER: [&str; 7] = ["case", "mode", "median", "range", "unit", "runs", "study"];
 
-/// Returns the table for the terminal.
+/// A table of the report, or the reason why there is none.
+struct Table {
+    title: String,
+    reason: Option<String>,
+    /// The first line is the header; all lines have the same number of cells.
+    lines: Vec<Vec<String>>,
+}
+
+/// Returns a table for each set-up, and after those of an experiment with several ones, their medians side by side.
+fn tables(figures: &Figures) -> Vec<Table> {
+    let of_experiments = figures.rows.chunk_by(|a, b| a.experiment == b.experiment);
+    let of_experiment = |rows| groups(rows).map(table_of).chain(side_by_side(rows));
+    of_experiments.flat_map(of_experiment).collect()
+}
+
+fn table_of(group: &[Row]) -> Table {
+    let first = &group[0];
+    let reason = common_reason(group).map(|reason| not_measured(first.outcome, reason));
+    let header = HEADER.map(String::from).to_vec();
+    let lines = group.iter().map(|row| cells(row).to_vec());
+    Table {
+        title: format!("{} · {}", first.experiment, first.set_up),
+        reason,
+        lines: std::iter::once(header).chain(lines).collect(),
+    }
+}
+
+/// Returns the medians of an experiment, with a column for each set-up that was measured.
+fn side_by_side(rows: &[Row]) -> Option<Table> {
+    let measured = groups(rows).filter(|group| group.iter().any(|row| row.statistics.is_some()));
+    let set_ups: Vec<&[Row]> = measured.collect();
+    if set_ups.len() < 2 {
+        return None;
+    }
+    let mut cases: Vec<&str> = Vec::new();
+    for row in set_ups.iter().flat_map(|group| group.iter()) {
+        if row.statistics.is_some() && !cases.contains(&row.case.as_str()) {
+            cases.push(&row.case);
+        }
+    }
+    let first = &rows[0];
+    let names = set_ups.iter().map(|group| group[0].set_up.clone());
+    let header = std::iter::once(format!("median, {}", first.unit.name())).chain(names);
+    let line = |case: &str| -> Vec<String> {
+        let median = |group: &&[Row]| {
+            let row = group.iter().find(|row| row.case == case);
+            let statistics = row.and_then(|row| row.statistics);
+            statistics.map_or(String::new(), |statistics| number(statistics.median))
+        };
+        let medians = set_ups.iter().map(median);
+        std::iter::once(case.to_string()).chain(medians).collect()
+    };
+    Some(Table {
+        title: format!("{} · side by side", first.experiment),
+        reason: None,
+        lines: std::iter::once(header.collect())
+            .chain(cases.into_iter().map(line))
+            .collect(),
+    })
+}
+
+/// Returns the tables for the terminal.
 pub fn text(figures: &Figures) -> String {
     let mut out = format!("flash-benchmark · {}\n", figures.target.escape_debug());
-    for group in groups(&figures.rows) {
-        let first = &group[0];
-        let _ = writeln!(out, "\n  {} · {}", first.experiment, first.set_up);
-        if let Some(reason) = common_reason(group) {
-            let _ = writeln!(out, "    {}", not_measured(first.outcome, reason));
+    for table in tables(figures) {
+        let _ = writeln!(out, "\n  {}", table.title);
+        if let Some(reason) = &table.reason {
+            let _ = writeln!(out, "    {reason}");
             continue;
         }
-        let cells = group.iter().map(cells);
-        let lines: Vec<[String; 7]> = std::iter::once(HEADER.map(String::from))
-            .chain(cells)
-            .collect();
-        for line in &lines {
+        for line in &table.lines {
             out.push_str("   ");
             for (column, cell) in line.iter().enumerate() {
-                let width = lines.iter().map(|line| line[column].chars().count()).max();
-                let width = width.unwrap_or(0);
-                let _ = match column {
-                    0 | 4 | 6 => write!(out, " {cell:<width$} "),
-                    _ => write!(out, " {cell:>width$} "),
+                let widths = table.lines.iter().map(|line| line[column].chars().count());
+                let width = widths.max().unwrap_or(0);
+                let _ = match is_text(&table, column) {
+                    true => write!(out, " {cell:<width$} "),
+                    false => write!(out, " {cell:>width$} "),
                 };
             }
             out.truncate(out.trim_end().len());
@@ -108,21 +164,34 @@ pub fn text(figures: &Figures) -> String {
     out
 }
 
+/// Returns true for a column of words, which are aligned left.
+fn is_text(table: &Table, column: usize) -> bool {
+    column == 0 || matches!(table.lines[0][column].as_str(), "unit" | "study")
+}
+
 /// Returns the tables as Markdown.
 pub fn markdown(figures: &Figures) -> String {
     let mut out = format!("# flash-benchmark: {}\n", figures.target.escape_debug());
-    for group in groups(&figures.rows) {
-        let first = &group[0];
-        let _ = writeln!(out, "\n## {}, {}\n", first.experiment, first.set_up);
-        if let Some(reason) = common_reason(group) {
-            let _ = writeln!(out, "{}", not_measured(first.outcome, reason));
+    for table in tables(figures) {
+        let _ = writeln!(out, "\n## {}\n", table.title);
+        if let Some(reason) = &table.reason {
+            let _ = writeln!(out, "{reason}");
             continue;
         }
-        let _ = writeln!(out, "| {} |", HEADER.join(" | "));
-        let _ = writeln!(out, "|---|---:|---:|---:|---|---:|---|");
-        for row in group {
-            let cells = cells(row).map(|cell| cell.replace('|', "\\|"));
+        for (index, line) in table.lines.iter().enumerate() {
+            let cells: Vec<_> = line.iter().map(|cell| cell.replace('|', "\\|")).collect();
             let _ = writeln!(out, "| {} |", cells.join(" | "));
+            if index == 0 {
+                let align = |column| {
+                    if is_text(&table, column) {
+                        "---|"
+                    } else {
+                        "---:|"
+                    }
+                };
+                let rule: String = (0..line.len()).map(align).collect();
+                let _ = writeln!(out, "|{rule}");
+            }
         }
     }
     for note in &figures.notes {
@@ -141,28 +210,27 @@ pub fn html(figures: &Figures) -> String {
         include_str!("../../reproduce/src/page.css"),
         escaped(&figures.target)
     );
-    for group in groups(&figures.rows) {
-        let first = &group[0];
-        let _ = writeln!(
-            out,
-            "<h2>{}, {}</h2>",
-            escaped(first.experiment),
-            escaped(&first.set_up)
-        );
-        if let Some(reason) = common_reason(group) {
-            let _ = writeln!(
-                out,
-                "<p>{}</p>",
-                escaped(&not_measured(first.outcome, reason))
-            );
+    for table in tables(figures) {
+        let _ = writeln!(out, "<h2>{}</h2>", escaped(&table.title));
+        if let Some(reason) = &table.reason {
+            let _ = writeln!(out, "<p>{}</p>", escaped(reason));
             continue;
         }
-        let _ = writeln!(out, "<table><tr><th>{}</tr>", HEADER.join("<th>"));
-        for row in group {
-            let cells = cells(row).map(|cell| escaped(&cell));
-            let _ = writeln!(out, "<tr><td>{}</tr>", cells.join("<td>"));
+        out.push_str("<div class=\"scroll\"><table>\n");
+        for (index, line) in table.lines.iter().enumerate() {
+            let tag = if index == 0 { "th" } else { "td" };
+            out.push_str("<tr>");
+            for (column, cell) in line.iter().enumerate() {
+                let class = if is_text(&table, column) {
+                    ""
+                } else {
+                    " class=\"n\""
+                };
+                let _ = write!(out, "<{tag}{class}>{}", escaped(cell));
+            }
+            out.push_str("</tr>\n");
         }
-        out.push_str("</table>\n");
+        out.push_str("</table></div>\n");
     }
     for note in &figures.notes {
         let _ = writeln!(out, "<p>{}</p>", escaped(note));
@@ -260,4 +328,86 @@ fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(set_up: &str, case: &str, values: &[f64], published: Option<(f64, f64)>) -> Row {
+        Row {
+            experiment: "filesystems",
+            set_up: set_up.to_string(),
+            case: case.to_string(),
+            unit: Unit::MbPerS,
+            outcome: match values {
+                [] => Outcome::NotAvailable,
+                _ => Outcome::Measured,
+            },
+            reason: values
+                .is_empty()
+                .then(|| format!("the kernel has no {set_up}")),
+            statistics: Statistics::of(values),
+            values: values.to_vec(),
+            published: published.map(|(min, max)| Published {
+                experiment: String::from("filesystems"),
+                set_up: set_up.to_string(),
+                case: case.to_string(),
+                value: None,
+                min: Some(min),
+                max: Some(max),
+            }),
+        }
+    }
+
+    fn figures() -> Figures {
+        Figures {
+            target: String::from("/dev/sdX"),
+            disk: None,
+            file_systems: Vec::new(),
+            rows: vec![
+                row("raw", "1 MB", &[7.61, 7.58, 3.1], None),
+                row("vfat", "1 MB", &[], Some((2.7, 6.4))),
+                row("ext2", "1 MB", &[1.5, 1.46, 12.4], None),
+                row("ext2", "10 MB", &[4.5, 4.6], Some((4.2, 4.8))),
+            ],
+            notes: vec![String::from("a < b")],
+        }
+    }
+
+    #[test]
+    fn the_tables_have_mode_median_range_and_the_study() {
+        let expected = "\
+flash-benchmark · /dev/sdX
+
+  filesystems · raw
+    case  mode  median       range  unit  runs  study
+    1 MB   7.6     7.6  3.1 to 7.6  MB/s     3
+
+  filesystems · vfat
+    not available: the kernel has no vfat
+
+  filesystems · ext2
+    case   mode  median       range  unit  runs  study
+    1 MB    1.5     1.5   1.5 to 12  MB/s     3
+    10 MB     –     4.5  4.5 to 4.6  MB/s     2  4.2 to 4.8
+
+  filesystems · side by side
+    median, MB/s  raw  ext2
+    1 MB          7.6   1.5
+    10 MB               4.5
+
+  note: a < b
+";
+        assert_eq!(text(&figures()), expected);
+        let markdown = markdown(&figures());
+        let row = "| 10 MB | – | 4.5 | 4.5 to 4.6 | MB/s | 2 | 4.2 to 4.8 |";
+        assert!(markdown.contains(row), "{markdown}");
+        let html = html(&figures());
+        assert!(
+            html.contains("<td>10 MB<td class=\"n\">–<td class=\"n\">4.5"),
+            "{html}"
+        );
+        assert!(html.contains("a &lt; b"), "{html}");
+    }
 }

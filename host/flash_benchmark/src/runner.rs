@@ -111,6 +111,10 @@ impl Run<'_> {
                     let vanished = "the disk vanished during the run; connect it again";
                     return Ended::Failed(vanished.to_string());
                 }
+                Ok(()) if scratch.disk().check_unchanged().is_err() => {
+                    let exchanged = "the disk was exchanged during the run; connect the first one, and repeat the run";
+                    return Ended::Failed(exchanged.to_string());
+                }
                 Ok(()) => {}
             }
         }
@@ -206,8 +210,11 @@ impl Run<'_> {
         let usable_bytes = free_bytes / 100 * USABLE_PERCENT;
         let mut last = None;
         self.cases(set_up, usable_bytes, &mut |work, go_on| {
-            // The next case begins on an empty file system; a repetition overwrites the files, as `dd` does.
-            if last.is_some_and(|last| last != *work) {
+            // The next case begins on an empty file system; a repetition overwrites the files, as `dd` does. All
+            // transfers go to one file.
+            let is_transfer = |work: &Work| matches!(work, Work::Transfers { .. });
+            let goes_on = |last: Work| last == *work || is_transfer(&last) && is_transfer(work);
+            if last.is_some_and(|last| !goes_on(last)) {
                 folder.clear();
             }
             last = Some(*work);

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::Write;
+use std::os::unix::fs::FileExt;
 use std::process::Command;
 use tempfile::NamedTempFile;
 
@@ -46,5 +47,25 @@ impl LoopDisk {
     /// Returns everything that is on the disk.
     pub fn content(&self) -> Vec<u8> {
         std::fs::read(self.file.path()).unwrap()
+    }
+
+    /// Returns what is at the beginning of the disk.
+    pub fn first_block(&self) -> [u8; 4096] {
+        let mut block = [0; 4096];
+        self.file.as_file().read_exact_at(&mut block, 0).unwrap();
+        block
+    }
+
+    /// Takes the medium out, as from a card reader: the device stays, and has no capacity any more.
+    pub fn remove_medium(&self) {
+        let name = self.device.trim_start_matches("/dev/");
+        let sectors = format!("/sys/block/{name}/size");
+        // A write in between makes the file longer again.
+        while std::fs::read_to_string(&sectors).unwrap().trim() != "0" {
+            self.file.as_file().set_len(0).unwrap();
+            let mut losetup = Command::new("losetup");
+            let done = losetup.args(["--set-capacity", &self.device]).status();
+            assert!(done.unwrap().success());
+        }
     }
 }
