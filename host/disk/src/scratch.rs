@@ -17,7 +17,7 @@ use crate::{Aligned, DiskError, FileSystem, Medium, RawDisk};
 use cardiograph_system::Mount;
 use std::fmt;
 use std::fs::File;
-use std::io;
+use std::io::{self, BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -217,20 +217,33 @@ struct Attached {
 
 impl Attached {
     fn over(disk: &str, begin_bytes: u64, length_bytes: u64) -> Result<Attached, ScratchError> {
-        let mut attach = losetup();
-        if let Some(attach) = &mut attach {
-            attach.args(["--find", "--show", "--direct-io=on"]);
-            attach.args(["--offset", &begin_bytes.to_string()]);
-            attach.args(["--sizelimit", &length_bytes.to_string(), disk]);
+        // A shell of its own, which ends its work even if this process is killed meanwhile: while it has the device
+        // open, detaching it only asks for that at the last close. It waits until this process has opened it, too.
+        const SCRIPT: &str = r#"
+            d=$("$0" --find --show --direct-io=on --offset "$1" --sizelimit "$2" "$3") || exit 1
+            exec 3<"$d"; "$0" --detach "$d" && echo "$d" && cat >/dev/null"#;
+        let failed = |said: String| ScratchError::Tool {
+            name: String::from("losetup"),
+            said,
+        };
+        let losetup = tool("losetup");
+        let losetup = losetup.ok_or_else(|| failed(String::from("no such program; install it")))?;
+        let mut shell = Command::new("sh");
+        shell.args(["-c", SCRIPT]).arg(losetup);
+        shell.args([&begin_bytes.to_string(), &length_bytes.to_string(), disk]);
+        shell.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = shell.spawn().map_err(|error| failed(error.to_string()))?;
+        let mut device = String::new();
+        if let Some(output) = &mut child.stdout {
+            let _ = BufReader::new(output).read_line(&mut device);
         }
-        let device = run("losetup", attach)?.trim().to_string();
+        let device = device.trim().to_string();
         let open = File::open(&device);
-        // While the device is open, this only asks for it to be detached later.
-        let mut detach = losetup();
-        if let Some(detach) = &mut detach {
-            detach.args(["--detach", &device]);
+        // Closes its input.
+        let _ = child.wait();
+        if device.is_empty() {
+            return Err(failed(format!("no loop device on {disk}")));
         }
-        run("losetup", detach)?;
         let open = open.map_err(|source| ScratchError::Io {
             action: format!("opening {device}"),
             source,
@@ -240,10 +253,6 @@ impl Attached {
             _open: open,
         })
     }
-}
-
-fn losetup() -> Option<Command> {
-    Some(Command::new(tool("losetup")?))
 }
 
 /// Runs a program to its end, and returns what it printed.
