@@ -21,7 +21,7 @@ pub struct TrustArgs {
     #[arg(long)]
     pub precondition: bool,
 
-    /// Run this many operations, or operations for this time, before the measurement; they are neither in the figures nor in the trace
+    /// Run this many operations, or operations for this time, before the measurement; they are neither in the figures nor in the trace [default: none]
     #[arg(long, value_name = "N|TIME", value_parser = warm_up)]
     pub warm_up: Option<WarmUp>,
 
