@@ -74,6 +74,12 @@ pub trait Replay {
 pub trait Pass {
     /// Takes a run of consecutive writes of `bytes` each, given as latencies in ns.
     fn take_run(&mut self, bytes: u64, durations_ns: impl Iterator<Item = u64>);
+
+    /// Takes `count` consecutive writes of `bytes` and `ns` each; overridden where equal writes can be taken in one
+    /// step.
+    fn take_equal(&mut self, bytes: u64, ns: u64, count: u64) {
+        self.take_run(bytes, (0..count).map(|_| ns));
+    }
 }
 
 #[cfg(any(feature = "alloc", test))]

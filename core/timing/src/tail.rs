@@ -6,7 +6,7 @@
 //! independent, as extreme-value statistics require (declustering, Leadbetter 1991). The statistics themselves
 //! need logarithms and run on the host.
 
-use crate::Replay;
+use crate::{Pass, Replay};
 use alloc::vec::Vec;
 
 /// The busy periods of a trace at one data rate.
@@ -30,8 +30,10 @@ pub fn busy_periods(
     peaks_max: usize,
     sizes_bytes: &[u64],
 ) -> BusyPeriods {
-    let rate = rate_bytes_per_s / 1e9;
     let mut periods = Periods {
+        rate_bytes_per_ns: rate_bytes_per_s / 1e9,
+        left_bytes: 0.0,
+        peak_bytes: 0.0,
         peaks_max,
         sizes_bytes,
         least_size_bytes: sizes_bytes
@@ -45,25 +47,20 @@ pub fn busy_periods(
             exceeding: alloc::vec![0; sizes_bytes.len()],
         },
     };
-    let (mut left_bytes, mut peak_bytes) = (0.0f64, 0.0f64);
-    writes.replay(|ns, bytes| {
-        let needed_bytes = bytes as f64;
-        if left_bytes <= needed_bytes && peak_bytes > 0.0 {
-            periods.end(peak_bytes);
-            peak_bytes = 0.0;
-        }
-        let waiting_bytes = left_bytes.max(needed_bytes) + rate * ns as f64;
-        peak_bytes = peak_bytes.max(waiting_bytes);
-        left_bytes = waiting_bytes - needed_bytes;
-    });
-    if peak_bytes > 0.0 {
-        periods.end(peak_bytes);
+    writes.replay_run(&mut periods);
+    if periods.peak_bytes > 0.0 {
+        periods.end(periods.peak_bytes, 1);
     }
     periods.keep_greatest();
     periods.found
 }
 
 struct Periods<'a> {
+    rate_bytes_per_ns: f64,
+    /// Bytes waiting after the last write.
+    left_bytes: f64,
+    /// Peak backlog of the open period.
+    peak_bytes: f64,
     peaks_max: usize,
     sizes_bytes: &'a [u64],
     /// Smallest of the sizes to be counted; most periods do not exceed it.
@@ -73,15 +70,57 @@ struct Periods<'a> {
     found: BusyPeriods,
 }
 
+impl Pass for Periods<'_> {
+    fn take_run(&mut self, bytes: u64, durations_ns: impl Iterator<Item = u64>) {
+        durations_ns.for_each(|ns| self.take(bytes, ns));
+    }
+
+    fn take_equal(&mut self, bytes: u64, ns: u64, count: u64) {
+        let needed_bytes = bytes as f64;
+        let alone_bytes = needed_bytes + self.rate_bytes_per_ns * ns as f64;
+        let left_bytes = alone_bytes - needed_bytes;
+        // Then a write without a backlog leaves none to the next one, which is a period of its own.
+        let is_apart = left_bytes <= needed_bytes && alone_bytes > 0.0;
+        let mut remaining = count;
+        while remaining > 0 {
+            if is_apart && self.left_bytes <= needed_bytes && self.peak_bytes == alone_bytes {
+                self.end(alone_bytes, remaining);
+                self.left_bytes = left_bytes;
+                return;
+            }
+            self.take(bytes, ns);
+            remaining -= 1;
+        }
+    }
+}
+
 impl Periods<'_> {
-    fn end(&mut self, peak_bytes: f64) {
-        self.found.count += 1;
+    fn take(&mut self, bytes: u64, ns: u64) {
+        let needed_bytes = bytes as f64;
+        if self.left_bytes <= needed_bytes && self.peak_bytes > 0.0 {
+            self.end(self.peak_bytes, 1);
+            self.peak_bytes = 0.0;
+        }
+        let waiting_bytes = self.left_bytes.max(needed_bytes) + self.rate_bytes_per_ns * ns as f64;
+        self.peak_bytes = self.peak_bytes.max(waiting_bytes);
+        self.left_bytes = waiting_bytes - needed_bytes;
+    }
+
+    /// Counts `count` periods with the same peak backlog.
+    fn end(&mut self, peak_bytes: f64, count: u64) {
+        self.found.count += count;
         if peak_bytes > self.least_size_bytes {
             let sizes = self.sizes_bytes.iter().zip(&mut self.found.exceeding);
             for (&size, exceeding) in sizes {
-                *exceeding += u64::from(peak_bytes > size as f64);
+                *exceeding += count * u64::from(peak_bytes > size as f64);
             }
         }
+        for _ in 0..count.min(self.peaks_max as u64) {
+            self.keep(peak_bytes);
+        }
+    }
+
+    fn keep(&mut self, peak_bytes: f64) {
         if peak_bytes > self.floor_bytes {
             self.found.peaks_bytes.push(peak_bytes);
             if self.found.peaks_bytes.len() > 2 * self.peaks_max {
@@ -143,6 +182,37 @@ mod tests {
             for (peak, expected_peak) in found.peaks_bytes.iter().zip(&expected) {
                 prop_assert!((peak - expected_peak).abs() < 1e-3, "{peak} for {expected_peak}");
             }
+        }
+    }
+
+    /// A trace given as runs of equal writes.
+    struct Equal<'a>(&'a [(u64, u64, u64)]);
+
+    impl Replay for Equal<'_> {
+        fn replay_run(&self, pass: &mut impl Pass) {
+            for &(ns, bytes, count) in self.0 {
+                pass.take_equal(bytes, ns, count);
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn equal_writes_in_one_step_give_the_same_periods(
+            runs in prop::collection::vec(
+                (prop::sample::select(vec![0, 1000, 50_000, 512_000, 2_000_000, 90_000_000]),
+                 prop::sample::select(vec![0, 256, 512, 1024]), 0..60u64),
+                1..30,
+            ),
+            peaks_max in 1..40usize,
+        ) {
+            let writes: Vec<_> = runs
+                .iter()
+                .flat_map(|&(ns, bytes, count)| core::iter::repeat_n((ns, bytes), count as usize))
+                .collect();
+            let sizes = [600, 2000, 20_000];
+            let found = busy_periods(&Equal(&runs), 500_000.0, peaks_max, &sizes);
+            prop_assert_eq!(found, busy_periods(&writes[..], 500_000.0, peaks_max, &sizes));
         }
     }
 

@@ -73,8 +73,11 @@ impl LongStream<'_> {
 
 impl Replay for LongStream<'_> {
     fn replay_run(&self, pass: &mut impl Pass) {
-        let times_ns = Pushes::of(self).map(|(start_ns, end_ns)| end_ns - start_ns);
-        pass.take_run(BLOCK_BYTES, times_ns);
+        let mut pushes = Pushes::of(self);
+        while let Some((start_ns, end_ns)) = pushes.next() {
+            pass.take_run(BLOCK_BYTES, std::iter::once(end_ns - start_ns));
+            pass.take_equal(BLOCK_BYTES, self.block_ns, pushes.push_alike());
+        }
     }
 }
 
@@ -107,6 +110,22 @@ impl<'a> Pushes<'a> {
             now_ns: 0,
             stream,
         }
+    }
+
+    /// Pushes the blocks before the last one of the page, if the card accepts each as soon as it arrives, and returns
+    /// their number; each takes the time of a block.
+    fn push_alike(&mut self) -> u64 {
+        if self.stream.period_ns.is_some() || self.now_ns < self.ready_ns {
+            return 0;
+        }
+        let page_end = (self.next + 1)
+            .next_multiple_of(self.page_blocks)
+            .min(self.end);
+        let count = (page_end - 1 - self.next).min(self.stream.blocks - self.done);
+        self.now_ns += count * self.stream.block_ns;
+        self.done += count;
+        self.next += count;
+        count
     }
 
     /// Writes the blocks of an incomplete page.
@@ -146,5 +165,44 @@ impl Iterator for Pushes<'_> {
             self.begin_again();
         }
         Some((start_ns, self.now_ns))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Equal blocks in one step, and each block by itself, over the end of the stream's range and back to its start.
+    #[test]
+    fn pages_in_steps_take_as_long_as_their_blocks() {
+        struct Times(Vec<u64>);
+        impl Pass for Times {
+            fn take_run(&mut self, _: u64, durations_ns: impl Iterator<Item = u64>) {
+                self.0.extend(durations_ns);
+            }
+        }
+        let mut profile = Profile::named("panasonic-1g").unwrap();
+        profile.capacity_bytes = 64 << 20;
+        for (start, blocks) in [(0, 1), (5, 200_001), (64, 70_000), (8191, 3)] {
+            for block_ns in [1000, 1_000_000] {
+                let stream = LongStream {
+                    profile: &profile,
+                    seed: 3,
+                    start,
+                    blocks,
+                    block_ns,
+                    period_ns: None,
+                };
+                let mut times = Times(Vec::new());
+                stream.replay_run(&mut times);
+                let each: Vec<u64> = Pushes::of(&stream)
+                    .map(|(start, end)| end - start)
+                    .collect();
+                assert!(
+                    times.0 == each,
+                    "start {start}, {blocks} blocks of {block_ns} ns"
+                );
+            }
+        }
     }
 }
