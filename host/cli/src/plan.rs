@@ -16,13 +16,14 @@ use std::time::Duration;
 /// Find the buffer size that a data logger needs, and the risk of losing samples.
 #[derive(clap::Args)]
 #[command(after_help = "\
-A simulated card is measured with the recorder's write pattern: one continuous multi-block write. A trace, in any
-format that `analyze` reads, is used as it is. Several cards are ranked by the risk of losing samples with the given
+A simulated card is measured with the recorder's write pattern: one continuous multi-block write. If it is an ensemble,
+every member is measured; the plan gives median and range. A trace, in any format that `analyze` reads, is used as it
+is. Several cards are ranked by the risk of losing samples with the given
 buffer.
 
 Examples:
   cardiograph plan card.parquet --rate 860 --sample-bytes 100   a logger of 860 samples/s of 100 B
-  cardiograph plan sim:class10-16g@esp32 --rate 1000 --sample-bytes 64 --for 7days --buffer 32KiB
+  cardiograph plan sim:generic-16g-class10@esp32 --rate 1000 --sample-bytes 64 --for 7days --buffer 32KiB
   cardiograph plan a.parquet b.parquet --rate 860 --sample-bytes 100 --buffer 32KiB   which card is best
   cardiograph plan times.csv --rate 8 --sample-bytes 81 --block-bytes 2048 --json plan.json")]
 pub struct Args {

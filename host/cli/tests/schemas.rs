@@ -123,6 +123,7 @@ fn plan_and_compare(outputs: &mut Outputs, own: &Path) {
     let logger = ["--rate", "8", "--sample-bytes", "81"];
     let of = |cards: &[&'static str]| [&["plan"], cards, &logger].concat();
     outputs.add(own, &of(&["t.parquet"]), 0);
+    outputs.add(own, &of(&["sim:apacer-1g@esp32"]), 0);
     outputs.add(own, &of(&[SIMULATED, "t.parquet", "--simulated"]), 0);
     let fast = ["--rate", "100000", "--sample-bytes", "81"];
     outputs.add(own, &[&["plan", "t.parquet"], &fast[..]].concat(), 0);

@@ -34,6 +34,9 @@ pub struct Plan {
     pub energy_j_per_day: Option<f64>,
     /// Wear of the card; known for simulated cards only.
     pub wear: Option<Wear>,
+    /// The figures of all members, if the simulated card is an ensemble; the other figures are those of its first
+    /// member.
+    pub ensemble: Option<Ensemble>,
     /// Warnings about the validity of the plan.
     pub warnings: Vec<String>,
 }
@@ -107,6 +110,53 @@ pub struct Wear {
     pub erases_per_day: f64,
     /// Time until all blocks, worn evenly, have reached their endurance.
     pub lifetime_years: f64,
+}
+
+/// Figures of the members of an ensemble: simulated cards that explain the published measurements of one card.
+#[derive(Clone, Debug, Serialize)]
+pub struct Ensemble {
+    /// Number of members.
+    pub members: u64,
+    /// Payload divided by the sum of the latencies.
+    pub mean_throughput_bytes_per_s: Spread,
+    /// Worst-case latency.
+    pub worst_case_latency_us: Spread,
+    /// Peak backlog, over the members that sustain the rate; null if none does.
+    pub peak_backlog_bytes: Option<Spread>,
+    /// Median of the members' recommended buffers, the larger of the middle two; null if at least half of the members
+    /// have none.
+    pub recommended_buffer_bytes: Option<u64>,
+    /// Largest of the members' recommended buffers; null if a member has none.
+    pub largest_recommended_buffer_bytes: Option<u64>,
+    /// Energy that the card draws per day, over the members that sustain the rate; null if none does.
+    #[serde(rename = "energy_J_per_day")]
+    pub energy_j_per_day: Option<Spread>,
+    /// Time until all blocks are worn out, over the members that erase blocks at this rate; null if none does.
+    pub lifetime_years: Option<Spread>,
+    /// Buffer sizes in ascending order.
+    pub buffers: Vec<EnsembleRow>,
+}
+
+/// Figures of one buffer size over the members of an ensemble.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct EnsembleRow {
+    /// Buffer size.
+    pub buffer_bytes: u64,
+    /// Highest constant rate that a buffer of this size sustained.
+    pub sustained_bytes_per_s: Spread,
+    /// Upper limit of the 95 % confidence interval of the probability that a run overflows the buffer.
+    pub risk_high: Spread,
+}
+
+/// Median and range of a figure over the members of an ensemble.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Spread {
+    /// Median.
+    pub median: f64,
+    /// Smallest value.
+    pub low: f64,
+    /// Greatest value.
+    pub high: f64,
 }
 
 impl Plan {

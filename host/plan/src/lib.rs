@@ -23,6 +23,7 @@
 //! confidence fewer than three such backlogs are expected in a run of the same length (the rule of three).
 
 pub mod comparison;
+mod ensemble;
 mod figures;
 mod file;
 mod long;
@@ -35,11 +36,13 @@ mod stream;
 pub mod text;
 mod warnings;
 
-pub use figures::{BufferRow, Measured, Plan, Risk, TailFigures, Wear};
+pub use figures::{
+    BufferRow, Ensemble, EnsembleRow, Measured, Plan, Risk, Spread, TailFigures, Wear,
+};
 pub use file::plan_file;
 pub use long::{Consumption, LongStream};
 pub use plan::{Logger, PlanError, RISK_MAX, Source, plan};
 pub use ranking::{Ranked, Ranking};
 pub use risk::{Interval, PEAKS_MAX, Tail};
-pub use simulated::plan_simulated;
+pub use simulated::{plan_member, plan_simulated};
 pub use stream::{StreamError, Streamed, stream};

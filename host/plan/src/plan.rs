@@ -140,6 +140,7 @@ pub(crate) fn plan_with(
         tail: tail.as_ref().and_then(TailFigures::of),
         energy_j_per_day: None,
         wear: None,
+        ensemble: None,
         warnings: Vec::new(),
     };
     plan.warnings = crate::warnings::of(&plan, trace);

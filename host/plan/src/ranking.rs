@@ -1,7 +1,8 @@
 //! Several cards, ranked for a logger.
 
-use crate::figures::{BufferRow, Plan};
-use crate::text::{duration, is_unknown, share};
+use crate::figures::Plan;
+use crate::text::is_any_sustained;
+use crate::text::{duration, is_unknown, share, share_of_members};
 use cardiograph_report::units;
 use serde::Serialize;
 use std::fmt::Write;
@@ -35,12 +36,9 @@ impl Ranking {
     /// Ranks plans for the same logger; the flag of each plan is true if its card is simulated.
     pub fn of(plans: Vec<(Plan, bool)>, buffer_bytes: u64) -> Ranking {
         let mut plans = plans;
-        let risk = |plan: &Plan| plan.buffer(buffer_bytes).map_or(1.0, |row| row.risk.high);
-        let needed = |plan: &Plan| plan.recommended_buffer_bytes.unwrap_or(u64::MAX);
-        let sustained = |plan: &Plan| {
-            plan.buffer(buffer_bytes)
-                .map_or(0.0, |row| row.sustained_bytes_per_s)
-        };
+        let risk = |plan: &Plan| risk_high(plan, buffer_bytes);
+        let needed = |plan: &Plan| needed_bytes(plan).unwrap_or(u64::MAX);
+        let sustained = |plan: &Plan| sustained_bytes_per_s(plan, buffer_bytes).unwrap_or(0.0);
         plans.sort_by(|(a, _), (b, _)| {
             risk(a)
                 .total_cmp(&risk(b))
@@ -148,6 +146,32 @@ impl Ranking {
     }
 }
 
+/// Upper limit of the risk; of an ensemble, the median of its members.
+fn risk_high(plan: &Plan, buffer_bytes: u64) -> f64 {
+    match &plan.ensemble {
+        Some(all) => all
+            .buffer(buffer_bytes)
+            .map_or(1.0, |row| row.risk_high.median),
+        None => plan.buffer(buffer_bytes).map_or(1.0, |row| row.risk.high),
+    }
+}
+
+/// Rate that the buffer sustained; of an ensemble, the median of its members.
+fn sustained_bytes_per_s(plan: &Plan, buffer_bytes: u64) -> Option<f64> {
+    match &plan.ensemble {
+        Some(all) => Some(all.buffer(buffer_bytes)?.sustained_bytes_per_s.median),
+        None => Some(plan.buffer(buffer_bytes)?.sustained_bytes_per_s),
+    }
+}
+
+/// Recommended buffer; of an ensemble, the median of its members.
+fn needed_bytes(plan: &Plan) -> Option<u64> {
+    match &plan.ensemble {
+        Some(all) => all.recommended_buffer_bytes,
+        None => plan.recommended_buffer_bytes,
+    }
+}
+
 impl Ranked {
     fn name(&self) -> String {
         match self.simulated {
@@ -157,16 +181,19 @@ impl Ranked {
     }
 
     fn cells(&self, buffer_bytes: u64) -> [String; 5] {
-        let row = self.plan.buffer(buffer_bytes);
-        let sustained = row
-            .map(|row| row.sustained_bytes_per_s)
-            .filter(|&rate| rate > 0.0);
-        let lossy = match row {
-            _ if !self.plan.is_sustained() => "all, with any buffer".to_string(),
-            Some(BufferRow { risk, .. }) => share(risk),
-            None => String::new(),
+        let plan = &self.plan;
+        let sustained = sustained_bytes_per_s(plan, buffer_bytes).filter(|&rate| rate > 0.0);
+        let of_members = plan
+            .ensemble
+            .as_ref()
+            .and_then(|all| all.buffer(buffer_bytes));
+        let lossy = match (of_members, plan.buffer(buffer_bytes)) {
+            _ if !is_any_sustained(plan) => "all, with any buffer".to_string(),
+            (Some(row), _) => share_of_members(row),
+            (None, Some(row)) => share(&row.risk),
+            (None, None) => String::new(),
         };
-        let needed = self.plan.recommended_buffer_bytes;
+        let needed = needed_bytes(plan);
         [
             format!("{}.", self.rank),
             self.name(),

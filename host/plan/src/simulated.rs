@@ -1,6 +1,6 @@
 //! Plan for a simulated card, which adds what a trace cannot provide: energy and wear.
 
-use crate::figures::{Plan, Wear};
+use crate::figures::{Ensemble, Plan, Wear};
 use crate::long::LongStream;
 use crate::plan::{Logger, Longer, Source, plan_with, sizes};
 use crate::risk::PEAKS_MAX;
@@ -28,9 +28,54 @@ const DAYS_PER_YEAR: f64 = 365.25;
 
 /// Plans a logger for a card on a board; `target` is the name of this combination.
 ///
+/// The plan of an ensemble is that of its first member, with median and range over all of them.
+///
 /// # Errors
 /// [`StreamError`] if the recorder's driver cannot write to the card.
 pub fn plan_simulated(
+    target: &str,
+    (profile, board): (&Profile, &Board),
+    logger: &Logger,
+) -> Result<Plan, StreamError> {
+    let members = profile.members(target).map_err(StreamError::Members)?;
+    let plans = each(&members, |member| {
+        plan_member(target, (member, board), logger)
+    });
+    let plans = plans.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let ensemble = Ensemble::of(&plans);
+    let mut plan = plans.into_iter().next().ok_or(StreamError::TooSmall)?;
+    plan.ensemble = ensemble;
+    Ok(plan)
+}
+
+/// Computes a value for each member, on all cores, or one after the other in a browser, which has no threads.
+fn each<T: Send>(members: &[Profile], of: impl Fn(&Profile) -> T + Sync) -> Vec<T> {
+    if cfg!(target_family = "wasm") {
+        return members.iter().map(of).collect();
+    }
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let of = &of;
+    std::thread::scope(|scope| {
+        let share = |first: usize| {
+            let members = members.iter().skip(first).step_by(threads);
+            scope.spawn(move || members.map(of).collect::<Vec<T>>())
+        };
+        let shares: Vec<_> = (0..threads).map(share).collect();
+        let shares = shares.into_iter().map(|share| match share.join() {
+            Ok(values) => values.into_iter(),
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        let mut shares: Vec<_> = shares.collect();
+        let order = (0..members.len()).map(|member| member % threads);
+        order.filter_map(|thread| shares[thread].next()).collect()
+    })
+}
+
+/// Plans a logger like [`plan_simulated`], with the values of the profile itself, the first member of an ensemble.
+///
+/// # Errors
+/// [`StreamError`] if the recorder's driver cannot write to the card.
+pub fn plan_member(
     target: &str,
     (profile, board): (&Profile, &Board),
     logger: &Logger,

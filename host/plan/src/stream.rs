@@ -3,7 +3,7 @@
 use cardiograph_card::{Card as Driver, Error};
 use cardiograph_report::units;
 use cardiograph_sim_card::wire::{ChipSelect, Delay, Kind, Options, SpiBus, SpiCard, Wire};
-use cardiograph_sim_card::{Block, Board, Bus, Card, Clock, Profile, Seed, Spi};
+use cardiograph_sim_card::{Block, Board, Bus, Card, Clock, Profile, Seed, Spi, TomlError};
 use cardiograph_trace::{About, Operation, OperationKind, Trace};
 use std::convert::Infallible;
 use std::fmt;
@@ -36,6 +36,8 @@ pub enum StreamError {
     NoSpi,
     /// The card is too small for a stream.
     TooSmall,
+    /// A member of the card's ensemble is impossible.
+    Members(TomlError),
     /// The driver reported an error.
     Driver(Failure),
 }
@@ -54,6 +56,7 @@ impl fmt::Display for StreamError {
                 "the card is too small for a measurement; choose one of at least {}",
                 units::binary_bytes(4 * ALIGNMENT_BLOCKS * BLOCK_BYTES)
             ),
+            StreamError::Members(error) => error.fmt(f),
             StreamError::Driver(error) => write!(f, "{error}; choose another card or board"),
         }
     }

@@ -1,6 +1,6 @@
 //! The plan as a table for a terminal.
 
-use crate::figures::{BufferRow, Plan, Risk};
+use crate::figures::{BufferRow, Ensemble, EnsembleRow, Plan, Risk, Spread};
 use cardiograph_report::units;
 use std::fmt::Write;
 
@@ -24,8 +24,17 @@ pub fn text(plan: &Plan, buffer_bytes: u64) -> String {
     for warning in &plan.warnings {
         let _ = writeln!(out, "warning: {warning}");
     }
-    section(&mut out, "Measured", &measured(plan));
-    section(&mut out, "Logger", &logger(plan));
+    let all = plan.ensemble.as_ref();
+    let heading = |name: &str| match all {
+        Some(_) => format!("{name}, first member of the ensemble"),
+        None => name.to_string(),
+    };
+    section(&mut out, &heading("Measured"), &measured(plan));
+    section(&mut out, &heading("Logger"), &logger(plan));
+    if let Some(all) = all {
+        let heading = format!("Median and range of all {} members", all.members);
+        section(&mut out, &heading, &members(all));
+    }
     let _ = writeln!(
         out,
         "\n  {:<12}{:<16}{:<16}runs of {} that lose samples (95 % confidence)",
@@ -35,16 +44,19 @@ pub fn text(plan: &Plan, buffer_bytes: u64) -> String {
         duration(plan.run_s)
     );
     for size in &plan.buffers {
+        let of_members = all.and_then(|all| all.buffer(size.buffer_bytes));
         let _ = writeln!(
             out,
             "    {:<10}{:<16}{:<16}{}",
             units::binary_bytes(size.buffer_bytes),
-            sustained(size),
+            sustained(of_members.map_or(size.sustained_bytes_per_s, |row| {
+                row.sustained_bytes_per_s.median
+            })),
             size.longest_stall_us.map_or_else(
                 || "-".to_string(),
                 |us| format!("up to {}", duration(us / 1e6))
             ),
-            share(&size.risk)
+            of_members.map_or_else(|| share(&size.risk), share_of_members)
         );
     }
     if plan.is_sustained() {
@@ -131,6 +143,49 @@ fn logger(plan: &Plan) -> Vec<(&'static str, String)> {
     rows
 }
 
+fn members(all: &Ensemble) -> Vec<(&'static str, String)> {
+    let of = |spread: &Spread, unit: fn(f64) -> String| {
+        let [median, low, high] = [spread.median, spread.low, spread.high].map(unit);
+        match low == high {
+            true => median,
+            false => format!("{median} ({low} to {high})"),
+        }
+    };
+    let mut rows = vec![
+        (
+            "worst-case latency",
+            of(&all.worst_case_latency_us, units::time),
+        ),
+        (
+            "mean throughput",
+            of(&all.mean_throughput_bytes_per_s, units::rate),
+        ),
+    ];
+    if let Some(bytes) = &all.peak_backlog_bytes {
+        rows.push(("peak backlog", of(bytes, units::bytes)));
+    }
+    let size = |bytes: Option<u64>| bytes.map_or("unknown".to_string(), units::binary_bytes);
+    let (median, largest) = (
+        size(all.recommended_buffer_bytes),
+        size(all.largest_recommended_buffer_bytes),
+    );
+    rows.push((
+        "recommended buffer",
+        match median == largest {
+            true => median,
+            false => format!("{median}; {largest} for the member that needs most"),
+        },
+    ));
+    if let Some(joules) = &all.energy_j_per_day {
+        let unit = |joules: f64| units::energy(joules * 1e6);
+        rows.push(("energy per day", of(joules, unit)));
+    }
+    if let Some(lifetime) = &all.lifetime_years {
+        rows.push(("worn out in", of(lifetime, years)));
+    }
+    rows
+}
+
 /// Returns the text for an unknown buffer size: the buffer that absorbs the longest stall the specification
 /// permits.
 fn unknown_size(plan: &Plan) -> String {
@@ -148,8 +203,8 @@ fn unknown_size(plan: &Plan) -> String {
     }
 }
 
-fn sustained(size: &BufferRow) -> String {
-    match size.sustained_bytes_per_s {
+fn sustained(rate_bytes_per_s: f64) -> String {
+    match rate_bytes_per_s {
         0.0 => "none".to_string(),
         rate => units::rate(rate),
     }
@@ -177,10 +232,26 @@ fn extrapolation(plan: &Plan) -> String {
     format!("{basis}; a run is {times} the measurement.{assumption}")
 }
 
+/// Returns true if the rate is below the mean throughput, of an ensemble that of at least one member.
+pub(crate) fn is_any_sustained(plan: &Plan) -> bool {
+    let of_members = plan
+        .ensemble
+        .as_ref()
+        .map(|all| all.mean_throughput_bytes_per_s.high);
+    of_members.map_or(plan.is_sustained(), |high| plan.rate_bytes_per_s < high)
+}
+
 /// Returns the answer for a buffer size as a sentence.
 pub fn answer(plan: &Plan, buffer_bytes: u64) -> String {
     let buffer = units::binary_bytes(buffer_bytes);
     let run = duration(plan.run_s);
+    if let (Some(all), true) = (&plan.ensemble, is_any_sustained(plan)) {
+        let lossy = all.buffer(buffer_bytes).map(share_of_members);
+        return format!(
+            "{buffer}: share of runs lasting {run} that lose samples: {}.",
+            lossy.unwrap_or_default()
+        );
+    }
     if !plan.is_sustained() {
         return format!("{buffer}: every long run loses samples, whatever the buffer size.");
     }
@@ -227,6 +298,20 @@ pub(crate) fn share(risk: &Risk) -> String {
         (None, None) if high > 0.5 => "unknown".to_string(),
         (None, None) => format!("unknown, at most {}", units::percent(high)),
         (None, Some(_)) => format!("{} to {}", units::percent(low), units::percent(high)),
+    }
+}
+
+/// Formats the upper limits of an ensemble's risk: the median and, if it reads differently, the greatest.
+pub(crate) fn share_of_members(row: &EnsembleRow) -> String {
+    let limit = |high: f64| match one_in_below(high) {
+        Some(one_in) => format!("fewer than 1 in {}", units::count(one_in)),
+        None if high > 0.99 => "up to all".to_string(),
+        None => format!("up to {}", units::percent(high)),
+    };
+    let (median, high) = (limit(row.risk_high.median), limit(row.risk_high.high));
+    match median == high {
+        true => median,
+        false => format!("{median}; {high} for the worst member"),
     }
 }
 

@@ -6,7 +6,7 @@ use crate::recorder_mode::recorded;
 use crate::spec::{Mode, PolicyName};
 use crate::sweep::Sweep;
 use crate::task::Task;
-use cardiograph_plan::{Logger, Plan, plan_simulated};
+use cardiograph_plan::{Logger, Plan, plan_member};
 use cardiograph_sim_card::{Board, Profile, Random, Seed};
 use serde::Serialize;
 use std::ops::ControlFlow;
@@ -231,7 +231,7 @@ impl Group<'_> {
             run_s: spec.run_s as f64,
             buffer_bytes,
         };
-        let plan = plan_simulated(&self.target, self.set_up, &logger);
+        let plan = plan_member(&self.target, self.set_up, &logger);
         plan.map_err(|error| SweepError::new(format!("{}: {error}", self.target)))
     }
 }
