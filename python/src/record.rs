@@ -38,7 +38,7 @@ struct Settings {
 impl Default for Settings {
     fn default() -> Settings {
         Settings {
-            target: "sim:class10-16g@esp32".to_string(),
+            target: "sim:generic-16g-class10@esp32".to_string(),
             rate_hz: 860,
             sample_bytes: 100,
             run_s: 60.0,

@@ -166,7 +166,7 @@ impl Release {
             .as_slice(),
             &[
                 "plan",
-                "sim:class10-16g@esp32",
+                "sim:generic-16g-class10@esp32",
                 "--rate",
                 "860",
                 "--sample-bytes",

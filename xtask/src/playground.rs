@@ -11,7 +11,12 @@ const WASM_TARGET: &str = "wasm32-unknown-unknown";
 /// Files of `web/playground` that are copied as they are.
 const FILES: [&str; 4] = ["page.css", "page.js", "chart.js", "worker.js"];
 /// An example trace: a simulated card with stalls.
-const EXAMPLE: [&str; 4] = ["bench", "sim:class10-16g@esp32", "--workload", "magod2"];
+const EXAMPLE: [&str; 4] = [
+    "bench",
+    "sim:generic-16g-class10@esp32",
+    "--workload",
+    "magod2",
+];
 /// Limit on the compressed size of all files, in bytes.
 const COMPRESSED_BYTES_MAX: u64 = 3_000_000;
 /// Time limit of the tests, in s; a normal run takes a minute.

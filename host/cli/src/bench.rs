@@ -25,7 +25,7 @@ use std::time::Duration;
 #[command(after_help = "\
 Examples:
   cardiograph bench                                          the built-in simulated card
-  cardiograph bench sim:class10-16g@esp32 --workload magod2  a published experiment on it
+  cardiograph bench sim:generic-16g-class10@esp32 --workload magod2  a published experiment on it
   cardiograph bench /media/card --html card.html             a real card mounted at /media/card
   cardiograph bench /media/card --io direct --for 5min --trace card.parquet
   cardiograph bench /media/card --rate 100                   a write every 10 ms, as a data logger does

@@ -15,10 +15,13 @@ the cards with their files.
 
 Examples:
   cardiograph demo                                          a 16 GB card on an ESP32
-  cardiograph demo sim:kingston-8g@esp32-26m                another card and board; see `cardiograph cards`")]
+  cardiograph demo sim:kingston-8g-class10@esp32-26m                another card and board; see `cardiograph cards`")]
 pub struct Demo {
     /// Simulated card, as sim:CARD@BOARD
-    #[arg(value_name = "sim:CARD@BOARD", default_value = "sim:class10-16g@esp32")]
+    #[arg(
+        value_name = "sim:CARD@BOARD",
+        default_value = "sim:generic-16g-class10@esp32"
+    )]
     pub target: String,
 
     #[command(flatten)]
@@ -30,7 +33,7 @@ pub fn run(args: &Demo) -> Result<(), Failure> {
     let target = &args.target;
     let logger = logger(target)?.ok_or_else(|| {
         Failure::new(format!(
-            "{target}: expected a simulated card, such as sim:class10-16g@esp32; `cardiograph serve` serves real ones"
+            "{target}: expected a simulated card, such as sim:generic-16g-class10@esp32; `cardiograph serve` serves real ones"
         ))
     })?;
     let access = Access::new(&args.access)?;

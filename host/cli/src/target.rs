@@ -8,7 +8,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 /// Target of a measurement if the command line names none.
-pub const DEFAULT_TARGET: &str = "sim:class10-16g@esp32";
+pub const DEFAULT_TARGET: &str = "sim:generic-16g-class10@esp32";
 
 /// Way in which writes to a directory reach the storage device.
 #[derive(Clone, Copy, ValueEnum)]

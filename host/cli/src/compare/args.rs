@@ -16,7 +16,7 @@ Every card is compared with the first. Verdicts cover the median and p99, and ar
 
 Examples:
   cardiograph compare old.parquet new.parquet --html cards.html
-  cardiograph compare sim:class10-16g@esp32 sim:team-8g-class10@esp32 --markdown -
+  cardiograph compare sim:generic-16g-class10@esp32 sim:team-8g@esp32 --markdown -
   cardiograph compare reference.parquet /media/card --fail-if 'p99 > 20ms'")]
 pub struct Args {
     /// Traces of writes, in any format that `analyze` reads, simulated cards as sim:CARD@BOARD, or directories; cards are measured as by `bench`

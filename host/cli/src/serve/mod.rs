@@ -37,7 +37,7 @@ Examples:
   cardiograph serve /media/card --listen 0.0.0.0:8080       for other computers, read-only
   cardiograph serve /media/card --listen 0.0.0.0:8080 --auth ada:secret
   cardiograph serve card.img                                a card image, or a card such as /dev/sdb
-  cardiograph serve sim:class10-16g@esp32                   a virtual data logger
+  cardiograph serve sim:generic-16g-class10@esp32                   a virtual data logger
   cardiograph record /media/card --serve 127.0.0.1:8080     a directory that is being recorded to")]
 pub struct Serve {
     /// Directory, such as the mount point of a card; a card that is not mounted, or its image; or a simulated card as
