@@ -1,5 +1,6 @@
 //! Reports of a running recorder.
 
+use crate::fault::CardFault;
 use crate::gap::Gap;
 use crate::volume::{FileId, FileRecord};
 use core::fmt;
@@ -115,7 +116,7 @@ impl fmt::Display for Event {
                 write!(f, "durability window exceeded before sample {samples}")
             }
             Event::Checkpoint { samples, .. } => write!(f, "samples before {samples} are durable"),
-            Event::CardLost => f.write_str("the card does not respond; check it"),
+            Event::CardLost => CardFault::NoResponse.fmt(f),
             Event::CardBack => f.write_str("the card is back"),
             Event::Short { bytes_max, .. } => {
                 write!(
@@ -123,7 +124,7 @@ impl fmt::Display for Event {
                     "files have at most {bytes_max} B: no longer run of blocks is free"
                 )
             }
-            Event::Full { .. } => f.write_str("the card is full; remove files"),
+            Event::Full { .. } => CardFault::Full.fmt(f),
             Event::Removed { id } => write!(f, "removed {id} to make room"),
         }
     }

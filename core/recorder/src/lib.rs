@@ -132,6 +132,7 @@ mod crc32;
 mod error;
 mod event;
 mod fat;
+mod fault;
 mod format;
 mod gap;
 mod guest;
@@ -166,6 +167,7 @@ pub use fat::{
     ChainPosition, DirCursor, DirEntry, DosTime, ENTRY_NAME_BYTES_MAX, Error as FatError,
     FatVolume, INDEX_RECORD_BYTES, IndexRecord, Node, Refusal, UPLOADS_MAX, Upload,
 };
+pub use fault::CardFault;
 pub use format::{Column, DECIMALS_MAX, Format, Kind, MAGOD2, Schema};
 pub use gap::{Cause, Gap};
 pub use guest::{

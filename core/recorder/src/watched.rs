@@ -1,6 +1,7 @@
 //! The state of a recording for other tasks: figures, gaps, and the first samples of its files.
 
 use crate::event::Event;
+use crate::fault::CardFault;
 use crate::gap::Gap;
 use crate::volume::FileId;
 
@@ -53,6 +54,8 @@ pub struct Figures {
     pub windows_exceeded: u64,
     /// Age of the oldest sample that is not durable, in us.
     pub unsaved_us: u64,
+    /// Reason why samples cannot be written now.
+    pub fault: Option<CardFault>,
 }
 
 /// First sample of a stream in a file.
@@ -67,6 +70,8 @@ pub(crate) struct Watched {
     pub(crate) figures: Figures,
     /// Time of the next update of the figures.
     pub(crate) due_us: u64,
+    is_card_lost: bool,
+    is_card_full: bool,
     latencies: [u32; BUCKETS],
     /// The newest gaps, by number modulo [`GAPS_MAX`].
     gaps: [Option<(u8, Gap)>; GAPS_MAX],
@@ -96,7 +101,10 @@ impl Watched {
                 window_us: 0,
                 windows_exceeded: 0,
                 unsaved_us: 0,
+                fault: None,
             },
+            is_card_lost: false,
+            is_card_full: false,
             due_us: 0,
             latencies: [0; BUCKETS],
             gaps: [None; GAPS_MAX],
@@ -108,6 +116,10 @@ impl Watched {
 
     pub(crate) fn note_event(&mut self, event: &Event) {
         match event {
+            Event::CardLost => self.is_card_lost = true,
+            Event::CardBack => self.is_card_lost = false,
+            Event::Full { .. } => self.is_card_full = true,
+            Event::Opened { .. } => self.is_card_full = false,
             Event::Lost { stream, gap } => {
                 self.gaps[self.gap_count as usize % GAPS_MAX] = Some((*stream, *gap));
                 self.gap_count += 1;
@@ -120,6 +132,7 @@ impl Watched {
             }
             _ => (),
         }
+        self.figures.fault = CardFault::of(self.is_card_lost, self.is_card_full);
     }
 
     pub(crate) fn note_file(&mut self, stream: u8, first: u64, id: FileId) {
@@ -145,6 +158,7 @@ impl Watched {
             write_us_median: self.percentile(500),
             write_us_p99: self.percentile(990),
             write_us_max: self.figures.write_us_max,
+            fault: self.figures.fault,
             ..rings
         };
     }
@@ -228,6 +242,29 @@ fn end_of_bucket(at: usize) -> u32 {
 mod tests {
     use super::*;
     use crate::gap::Cause;
+
+    #[test]
+    fn a_full_card_that_was_away_is_still_full() {
+        let mut watched = Watched::new();
+        let mut after = |event| {
+            watched.note_event(&event);
+            watched.update(Figures::default());
+            watched.figures.fault
+        };
+        let id = FileId::new(*b"REC", 1, *b"CSV");
+        let opened = Event::Opened {
+            track: 0,
+            id,
+            bytes_max: 1,
+        };
+        assert_eq!(after(opened), None);
+        assert_eq!(after(Event::Full { track: 0 }), Some(CardFault::Full));
+        assert_eq!(after(Event::CardLost), Some(CardFault::NoResponse));
+        assert_eq!(after(Event::CardBack), Some(CardFault::Full));
+        assert_eq!(after(opened), None);
+        assert_eq!(after(Event::CardLost), Some(CardFault::NoResponse));
+        assert_eq!(after(Event::CardBack), None);
+    }
 
     #[test]
     fn every_latency_is_in_a_bucket_at_most_a_quarter_longer() {

@@ -7,7 +7,7 @@ use crate::storage::RecordingPath;
 use cardiograph_recorder::{
     Control, FileId, Format, Newest, ReadDesk, Session as RecorderSession, Shown,
 };
-use core::fmt::Write as _;
+use core::fmt::{self, Write as _};
 
 /// A stream of a recorder, as clients see it.
 #[derive(Clone, Copy)]
@@ -47,6 +47,15 @@ pub trait Actions {
     /// [`Refusal`] if there is no such action, or it is not possible now.
     fn act(&self, _action: &str) -> Result<(), Refusal> {
         Err(Refusal::Unsupported)
+    }
+
+    /// Writes the reason why no recording has started as a sentence; nothing if there is none. During a recording, the
+    /// recorder itself reports faults of its card.
+    ///
+    /// # Errors
+    /// Those of `text`.
+    fn write_fault(&self, _text: &mut dyn fmt::Write) -> fmt::Result {
+        Ok(())
     }
 
     /// Returns an item that the application adds to the page; see [`Instrument::item`].
@@ -148,6 +157,15 @@ impl Instrument for CardRecorder<'_, '_> {
             unsaved_ms: ms(figures.unsaved_us),
             has_clock: self.actions.has_clock(),
         })
+    }
+
+    fn write_fault(&self, text: &mut dyn fmt::Write) -> fmt::Result {
+        let figures = self.desk.figures();
+        match figures.fault {
+            Some(fault) => write!(text, "{fault}"),
+            None if figures.is_recording => Ok(()),
+            None => self.actions.write_fault(text),
+        }
     }
 
     fn columns(&self, stream: u8, row: &mut [u8; ROW_BYTES_MAX]) -> usize {

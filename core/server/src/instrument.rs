@@ -2,6 +2,7 @@
 
 use crate::storage::RecordingPath;
 use cardiograph_recorder::SessionError;
+use core::fmt;
 
 /// Maximum length of a sample as text, in bytes, without a line end.
 pub const ROW_BYTES_MAX: usize = 512;
@@ -11,6 +12,14 @@ pub const ROW_BYTES_MAX: usize = 512;
 pub trait Instrument {
     /// Returns the state of the recorder, or `None` if this server has no recorder.
     fn status(&self) -> Option<Status>;
+
+    /// Writes the reason why samples cannot be recorded now as a sentence; nothing if there is none.
+    ///
+    /// # Errors
+    /// Those of `text`.
+    fn write_fault(&self, _text: &mut dyn fmt::Write) -> fmt::Result {
+        Ok(())
+    }
 
     /// Writes the names of a stream's columns, separated by commas, to `row`; returns their length. 0 means
     /// that the stream has no columns or does not exist.

@@ -15,6 +15,31 @@ impl Display for Json<'_> {
     }
 }
 
+/// Text that a function writes, as a JSON string; `null` if it writes none.
+pub(crate) struct JsonOf<F>(pub F);
+
+impl<F: Fn(&mut dyn fmt::Write) -> fmt::Result> Display for JsonOf<F> {
+    fn fmt(&self, f: &mut Formatter) -> fmt::Result {
+        struct Escaped<'f, 'g> {
+            f: &'f mut Formatter<'g>,
+            is_begun: bool,
+        }
+        impl fmt::Write for Escaped<'_, '_> {
+            fn write_str(&mut self, text: &str) -> fmt::Result {
+                if !text.is_empty() && !self.is_begun {
+                    self.is_begun = true;
+                    self.f.write_str("\"")?;
+                }
+                write!(self.f, "{}", Json(text))
+            }
+        }
+        let mut escaped = Escaped { f, is_begun: false };
+        (self.0)(&mut escaped)?;
+        let end = if escaped.is_begun { "\"" } else { "null" };
+        escaped.f.write_str(end)
+    }
+}
+
 /// Text in HTML, also in attributes.
 pub(crate) struct Html<'a>(pub &'a str);
 
@@ -144,4 +169,26 @@ pub(crate) fn media_type(name: &str) -> &'static str {
         .iter()
         .find(|(known, _)| known.eq_ignore_ascii_case(extension));
     found.map_or("application/octet-stream", |(_, kind)| kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::string::ToString;
+
+    #[test]
+    fn written_text_becomes_a_json_string_or_null() {
+        let of = |pieces: &'static [&'static str]| {
+            let write = move |text: &mut dyn fmt::Write| {
+                pieces.iter().try_for_each(|piece| text.write_str(piece))
+            };
+            JsonOf(write).to_string()
+        };
+        assert_eq!(of(&[]), "null");
+        assert_eq!(of(&["", ""]), "null");
+        assert_eq!(
+            of(&["the card is ", "\"full\"\n"]),
+            "\"the card is \\\"full\\\"\\u000a\""
+        );
+    }
 }

@@ -10,6 +10,8 @@ mod card;
 #[cfg(feature = "network")]
 mod ethernet;
 mod executor;
+#[cfg(feature = "network")]
+mod fault;
 mod memory;
 #[cfg(feature = "network")]
 mod network;
@@ -56,7 +58,9 @@ async fn log(spawner: Spawner, memory: memory::Memory) {
 
     let recorder = recorder(memory.desk, consumer);
     #[cfg(feature = "network")]
-    network::start(spawner, memory.desk);
+    let fault = fault::Fault::start();
+    #[cfg(feature = "network")]
+    network::start(spawner, memory.desk, fault);
     #[cfg(not(feature = "network"))]
     port::start(spawner, memory.desk);
     loop {
@@ -66,9 +70,15 @@ async fn log(spawner: Spawner, memory: memory::Memory) {
                     "stopped: {} samples written, {} lost, ring peak {} B",
                     summary.written, summary.lost, summary.ring_peak_bytes,
                 );
+                #[cfg(feature = "network")]
+                fault.set(None);
                 break;
             }
-            Err(error) => println!("no recording yet: {error}"),
+            Err(error) => {
+                println!("no recording yet: {error}");
+                #[cfg(feature = "network")]
+                fault.set(Some(error));
+            }
         }
         Timer::after(RETRY).await;
     }
@@ -82,8 +92,9 @@ async fn log(spawner: Spawner, memory: memory::Memory) {
 }
 
 type BoardCard = Card<QemuBus<card::Bus>, card::Select, Delay, card::Clock>;
+type BoardFatError = FatError<Infallible>;
 type BoardRecorder =
-    Recorder<'static, BoardCard, FatVolume, FatError<Infallible>, fn() -> u64, Delay, fn(Event), 1>;
+    Recorder<'static, BoardCard, FatVolume, BoardFatError, fn() -> u64, Delay, fn(Event), 1>;
 
 /// Creates the recorder in static memory. Not inlined, so that no task keeps the stack that this takes.
 #[inline(never)]

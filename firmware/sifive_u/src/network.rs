@@ -2,6 +2,7 @@
 
 use crate::CONTROL;
 use crate::ethernet::{self, Mac};
+use crate::fault::Fault;
 use crate::println;
 use crate::sampling::{FORMAT, NEWEST};
 use cardiograph_recorder::ReadDesk;
@@ -43,7 +44,7 @@ impl Connection {
 }
 
 /// Starts network and server.
-pub fn start(spawner: Spawner, desk: &'static ReadDesk<'static>) {
+pub fn start(spawner: Spawner, desk: &'static ReadDesk<'static>, fault: &'static Fault) {
     static NETWORK: StaticCell<StackResources<CONNECTIONS>> = StaticCell::new();
     static MEMORY: ConstStaticCell<[Connection; CONNECTIONS]> =
         ConstStaticCell::new([const { Connection::new() }; CONNECTIONS]);
@@ -54,7 +55,7 @@ pub fn start(spawner: Spawner, desk: &'static ReadDesk<'static>) {
     });
     let resources = NETWORK.init_with(StackResources::new);
     let (stack, runner) = embassy_net::new(ethernet::start(), config, resources, seed());
-    let server = server(desk);
+    let server = server(desk, fault);
     spawner.spawn(run(runner).expect("spawned once"));
     for memory in MEMORY.take() {
         spawner.spawn(serve(stack, server, memory).expect("one for each connection"));
@@ -76,7 +77,7 @@ type BoardServer =
     Server<'static, CardStorage<'static, 'static>, CardRecorder<'static, 'static>, Clock>;
 
 /// Creates the server. QEMU's network is that of one computer, which may use it without a password.
-fn server(desk: &'static ReadDesk<'static>) -> &'static BoardServer {
+fn server(desk: &'static ReadDesk<'static>, fault: &'static Fault) -> &'static BoardServer {
     static STORAGE: StaticCell<CardStorage<'static, 'static>> = StaticCell::new();
     static RECORDER: StaticCell<CardRecorder<'static, 'static>> = StaticCell::new();
     static LIVE: StaticCell<[LiveStream<'static>; 1]> = StaticCell::new();
@@ -93,7 +94,7 @@ fn server(desk: &'static ReadDesk<'static>) -> &'static BoardServer {
         format: FORMAT,
         newest: NEWEST.handle(),
     }]);
-    let recorder = RECORDER.init(CardRecorder::new(desk, &CONTROL, live, &()));
+    let recorder = RECORDER.init(CardRecorder::new(desk, &CONTROL, live, fault));
     SERVER.init(Server::new(storage, recorder, &Clock, config))
 }
 

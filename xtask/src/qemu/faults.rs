@@ -5,6 +5,7 @@ use super::{RATE_HZ, kills};
 use crate::firmware::image::{BLOCK_BYTES, CARD_BLOCKS, Image};
 use crate::judge::{self, Recording};
 use crate::run::output_of;
+use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,6 +18,8 @@ const EXFAT: &str = "no recording yet: the card is formatted as exFAT";
 const NO_CARD: &str = "no recording yet: no card responds";
 const WRITE_PROTECTED: &str = "no recording yet: the card is write-protected";
 const FULL: &str = "no recording yet: the card is full";
+/// Requests for a state that is expected soon.
+const ATTEMPTS_MAX: usize = 50;
 /// Space that remains on a full card, in bytes: too little for a recording.
 const TOO_LITTLE_BYTES: u64 = 16 << 10;
 /// Space for a few seconds.
@@ -44,19 +47,23 @@ fn unusable_cards(folder: &Path) -> Result<(), String> {
     write(&other, &bytes)?;
     let mut board = Board::start(folder, &other, Setup::PLAIN)?;
     board.wait_for(NO_FILE_SYSTEM)?;
+    expect_fault(folder, &board, Some("the card has no file system"))?;
     board.order("eject -f sd0")?;
     board.wait_for(NO_CARD)?;
     expect_no_storage(folder, &board)?;
+    expect_fault(folder, &board, Some("no card responds"))?;
     // The boot sector of exFAT: its jump, its name, and the signature.
     bytes[..11].copy_from_slice(b"\xEB\x76\x90EXFAT   ");
     bytes[510..512].copy_from_slice(&[0x55, 0xAA]);
     write(&other, &bytes)?;
     board.order(&format!("change sd0 {} raw", other.display()))?;
     board.wait_for(EXFAT)?;
+    expect_fault(folder, &board, Some("the card is formatted as exFAT"))?;
     let image = Image::create(folder)?;
     board.order(&format!("change sd0 {} raw", image.path().display()))?;
     let file = board.wait_for("recording to ")?;
     board.wait_for_samples(folder, RATE_HZ)?;
+    expect_fault(folder, &board, None)?;
     board.stop(folder)?;
     board.kill()?;
     Recording::read(folder, "card.img", &file, 0)?.check_cadence(RATE_HZ)?;
@@ -75,11 +82,13 @@ fn pulled_card(folder: &Path) -> Result<(), String> {
     board.order("eject -f sd0")?;
     board.wait_for("the card does not respond")?;
     expect_no_storage(folder, &board)?;
+    expect_fault(folder, &board, Some("the card does not respond"))?;
     board.wait_for_unsaved(folder, WITHOUT_CARD_MS)?;
     board.order(&format!("change sd0 {} raw", image.path().display()))?;
     board.wait_for("the card is back")?;
     let second = board.wait_for("recording to ")?;
     board.wait_for_samples(folder, taken + 2 * RATE_HZ)?;
+    expect_fault(folder, &board, None)?;
     let summary = board.stop(folder)?;
     board.kill()?;
     let first = Recording::read(folder, "card.img", &first, 0)?;
@@ -101,12 +110,14 @@ fn full_card(folder: &Path) -> Result<(), String> {
     fill(folder, &image, TOO_LITTLE_BYTES)?;
     let mut board = Board::start(folder, image.path(), Setup::PLAIN)?;
     board.wait_for(FULL)?;
+    expect_fault(folder, &board, Some("the card is full"))?;
     board.kill()?;
     let image = Image::create(folder)?;
     fill(folder, &image, LITTLE_BYTES)?;
     let mut board = Board::start(folder, image.path(), Setup::PLAIN)?;
     let first = board.wait_for("recording to ")?;
     board.wait_for("the card is full")?;
+    expect_fault(folder, &board, Some("the card is full"))?;
     let path = folder.join("removed.txt");
     let response = board.request("DELETE", "/FULL.BIN", &path)?;
     if response.status != 204 {
@@ -130,6 +141,7 @@ fn write_protected_card(folder: &Path) -> Result<(), String> {
     };
     let mut board = Board::start(folder, image.path(), setup)?;
     board.wait_for(WRITE_PROTECTED)?;
+    expect_fault(folder, &board, Some("the card is write-protected"))?;
     board.kill()?;
     let after = fs::read(image.path()).map_err(|error| error.to_string())?;
     match before == after {
@@ -168,6 +180,24 @@ fn expect_no_storage(folder: &Path, board: &Board) -> Result<(), String> {
         true => Ok(()),
         false => Err(format!("without a card, /status has {}", status["storage"])),
     }
+}
+
+/// Checks that /status reports a fault that begins with this text, or none. The board polls the card, so that
+/// a report may arrive late.
+fn expect_fault(folder: &Path, board: &Board, expected: Option<&str>) -> Result<(), String> {
+    let is_expected = |fault: &Value| match expected {
+        Some(text) => fault.as_str().is_some_and(|fault| fault.starts_with(text)),
+        None => fault.is_null(),
+    };
+    for _ in 0..ATTEMPTS_MAX {
+        let status = board.status(folder)?;
+        if is_expected(&status["recorder"]["fault"]) {
+            return Ok(());
+        }
+        thread::sleep(Duration::from_millis(200));
+    }
+    let fault = &board.status(folder)?["recorder"]["fault"];
+    Err(format!("/status reports {fault} instead of {expected:?}"))
 }
 
 /// Fills a card with a file, except for some bytes.

@@ -80,7 +80,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         loop {
             if let Some(status) = self.instrument.status() {
                 wire.bytes(b"event: status\ndata: ").await?;
-                json_status(wire, &status).await?;
+                json_status(wire, &status, self.instrument).await?;
                 wire.bytes(b"\n\n").await?;
             }
             while let Some(gap) = self.instrument.gap(gaps) {

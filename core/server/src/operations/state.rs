@@ -1,7 +1,7 @@
 //! State of recorder, card and server.
 
 use crate::status::{Closed, Fault, Refused, Status as Code};
-use crate::text::{Json, pieces};
+use crate::text::{Json, JsonOf, pieces};
 use crate::wire::{Length, Wire};
 use crate::{Gap, Instrument, Item, ROW_BYTES_MAX, Server, Status, Storage, Timer};
 use core::cell::Cell;
@@ -32,7 +32,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         wire.bytes(b",\n\"recorder\":").await?;
         match self.instrument.status() {
             None => wire.bytes(b"null").await?,
-            Some(status) => json_status(wire, &status).await?,
+            Some(status) => json_status(wire, &status, self.instrument).await?,
         }
         let read_only = self.config.is_read_only;
         let (streams, streams_max) = (self.event_streams.get(), self.config.event_streams_max);
@@ -289,6 +289,7 @@ async fn metric<C: Read + Write, T: Timer>(
 pub(crate) async fn json_status<C: Read + Write, T: Timer>(
     wire: &mut Wire<'_, C, T>,
     status: &Status,
+    instrument: &impl Instrument,
 ) -> Result<(), Closed> {
     let Status {
         is_recording,
@@ -320,9 +321,11 @@ pub(crate) async fn json_status<C: Read + Write, T: Timer>(
     wire.text(format_args!(
         "\"writes\":{writes},\"write_us\":{{\"median\":{write_us_median},\"p99\":{write_us_p99},\
          \"max\":{write_us_max}}},\"window_ms\":{window_ms},\"windows_exceeded\":{windows_exceeded},\
-         \"unsaved_ms\":{unsaved_ms},\"clock\":{has_clock}}}"
+         \"unsaved_ms\":{unsaved_ms},\"clock\":{has_clock},"
     ))
-    .await
+    .await?;
+    let fault = JsonOf(|text: &mut dyn core::fmt::Write| instrument.write_fault(text));
+    wire.text(format_args!("\"fault\":{fault}}}")).await
 }
 
 /// Writes a gap as one line of JSON.
