@@ -168,7 +168,7 @@ fn record_and_compare_have_conditions() {
 fn errors_of_the_command_come_first() {
     // Samples are lost, which is code 3.
     let lossy = [
-        "record", "--rate", "4000", "--for", "2s", "--buffer", "2KiB",
+        "record", CARD, "--rate", "4000", "--for", "2s", "--buffer", "2KiB",
     ];
     let message = failed(&[&lossy[..], &["--fail-if", "lost > 0"]].concat(), 3);
     assert!(message.contains("--fail-if 'lost > 0' holds"), "{message}");

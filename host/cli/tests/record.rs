@@ -81,7 +81,14 @@ fn gaps_contain_all_lost_samples_and_do_not_overlap() {
     let own = directory();
     // Each ring buffer of 2 KiB is full after 5 ms.
     let args = [
-        "record", "--rate", "4000", "--for", "10s", "--buffer", "2KiB",
+        "record",
+        "sim:class10-16g@esp32",
+        "--rate",
+        "4000",
+        "--for",
+        "10s",
+        "--buffer",
+        "2KiB",
     ];
     let figures = json_with_code(own.path(), &args, 3);
     let (pushed, lost) = (
@@ -372,12 +379,13 @@ fn options_are_numbers_with_units() {
 #[test]
 fn a_bound_above_the_rate_that_lost_samples_is_qualified() {
     let own = directory();
-    let lossy = ["record", "--for", "5s", "--seed", "2", "--buffer", "2KiB"];
+    let card = ["record", "sim:class10-16g@esp32", "--for", "5s"];
+    let lossy = [&card[..], &["--seed", "2", "--buffer", "2KiB"]].concat();
     let lossy = run(own.path(), &lossy);
     assert_eq!(lossy.code, Some(3), "{}", lossy.stderr);
     let words = "this run lost samples";
     assert!(lossy.stdout.contains(words), "{}", lossy.stdout);
-    let lossless = run(own.path(), &["record", "--for", "5s"]);
+    let lossless = run(own.path(), &card);
     assert_eq!(lossless.code, Some(0), "{}", lossless.stderr);
     assert!(!lossless.stdout.contains(words), "{}", lossless.stdout);
 }

@@ -46,7 +46,10 @@ fn a_new_file_each_second_loses_nothing_at_a_quarter_of_the_bound() {
 #[test]
 fn losses_have_their_exit_codes() {
     let own = directory();
-    let (run, figures) = record(own.path(), "--rate 4000 --for 5s --buffer 2KiB");
+    let (run, figures) = record(
+        own.path(),
+        "sim:class10-16g@esp32 --rate 4000 --for 5s --buffer 2KiB",
+    );
     assert!(number(&figures, "samples_lost") > 0);
     assert_eq!(figures["verified"], true);
     assert_eq!(run.code, Some(code::LOST), "{}", run.stderr);

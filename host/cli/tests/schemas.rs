@@ -123,7 +123,9 @@ fn plan_and_compare(outputs: &mut Outputs, own: &Path) {
     let logger = ["--rate", "8", "--sample-bytes", "81"];
     let of = |cards: &[&'static str]| [&["plan"], cards, &logger].concat();
     outputs.add(own, &of(&["t.parquet"]), 0);
-    outputs.add(own, &of(&["sim:apacer-1g@esp32"]), 0);
+    let ensemble = ["plan", "sim:generic-16g-class10@esp32"];
+    let quick = ["--rate", "860", "--sample-bytes", "100"];
+    outputs.add(own, &[&ensemble[..], &quick].concat(), 0);
     outputs.add(own, &of(&[SIMULATED, "t.parquet", "--simulated"]), 0);
     let fast = ["--rate", "100000", "--sample-bytes", "81"];
     outputs.add(own, &[&["plan", "t.parquet"], &fast[..]].concat(), 0);

@@ -122,7 +122,7 @@ fn problems_have_colours_only_where_they_are_wanted() {
     let own = directory();
     let library = data("traces/library_comparison.csv").display().to_string();
     let lossy = [
-        "record", "--rate", "4000", "--for", "2s", "--buffer", "2KiB",
+        "record", CARD, "--rate", "4000", "--for", "2s", "--buffer", "2KiB",
     ];
     for (args, coloured) in [
         (&["analyze", "absent"][..], format!("{RED}error:\u{1b}[0m")),
@@ -130,14 +130,14 @@ fn problems_have_colours_only_where_they_are_wanted() {
             &["analyze", &library],
             format!("{YELLOW}warning:\u{1b}[0m this"),
         ),
-        (&["bench"], format!("{YELLOW}▏ stalls\u{1b}[0m\n")),
+        (&["bench", CARD], format!("{YELLOW}▏ stalls\u{1b}[0m\n")),
         (
-            &["bench", "--fail-if", "max > 1us"],
+            &["bench", CARD, "--fail-if", "max > 1us"],
             format!("{RED}{CARD}: --fail-if"),
         ),
         (&lossy, format!("    lost                   {RED}")),
         (
-            &["record", "--compare", "--for", "2s"],
+            &["record", CARD, "--compare", "--for", "2s"],
             format!("  naive          {RED}"),
         ),
     ] {
