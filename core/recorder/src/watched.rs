@@ -251,7 +251,11 @@ mod tests {
             watched.update(Figures::default());
             watched.figures.fault
         };
-        let id = FileId::new(*b"REC", 1, *b"CSV");
+        let id = FileId {
+            prefix: *b"REC",
+            extension: *b"CSV",
+            number: 1,
+        };
         let opened = Event::Opened {
             track: 0,
             id,

@@ -172,7 +172,7 @@ impl Iterator for Pushes<'_> {
 mod tests {
     use super::*;
 
-    /// Equal blocks in one step, and each block by itself, over the end of the stream's range and back to its start.
+    /// Equal blocks in one step, and one block at a time, over the end of the stream's range and back to its start.
     #[test]
     fn pages_in_steps_take_as_long_as_their_blocks() {
         struct Times(Vec<u64>);

@@ -1,4 +1,4 @@
-//! Plans of ensembles, compared with a plan for each member by itself.
+//! Plans of ensembles, compared with separate plans of their members.
 
 use cardiograph_plan::{Logger, Plan, Ranking, Spread, plan_member, plan_simulated, text};
 use cardiograph_sim_card::{Board, Profile};
