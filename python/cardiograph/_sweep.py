@@ -71,8 +71,11 @@ class Answer:
                 high = max(member["high"] for member in cell["members"])
                 x = cell["buffer_bytes"] / 1024
                 value = cell["median"]
-                if value is None:
+                if value is None and not any(member["losses"] for member in cell["members"]):
                     axes.plot(x, high, "v", color=colour, label=label)
+                elif value is None:
+                    # Only a bar: the median member loses nothing, which a logarithmic axis cannot show.
+                    axes.errorbar(x, high, [[high], [0]], fmt="none", ecolor=colour, label=label)
                 else:
                     axes.errorbar(x, value, [[value - low], [high - value]], fmt="o", color=colour, label=label)
                 label = None
@@ -103,14 +106,18 @@ def sweep(spec, folder=None, *, client=None, threads=None, progress=True):
     """
     sweep, folder = _specified(spec, folder)
     opened = sweep.open(folder)
-    watch = _callback(progress, "sweeping")
-    if client is None:
-        if threads is not None and not 1 <= threads <= 1024:
+    try:
+        watch = _callback(progress, "sweeping")
+        if client is not None:
+            _run_on(client, sweep, opened, watch)
+        elif threads is not None and not 1 <= threads <= 1024:
             raise CardiographError(f"threads is {threads}; it must be 1 to 1024")
-        sweep.run(opened, threads, watch)
-    else:
-        _run_on(client, sweep, opened, watch)
-    return Answer(sweep, opened)
+        else:
+            sweep.run(opened, threads, watch)
+        return Answer(sweep, opened)
+    finally:
+        # A notebook keeps the frames of its last error, and with them the folder.
+        opened.unlock()
 
 
 def _specified(spec, folder):

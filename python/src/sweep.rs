@@ -96,7 +96,7 @@ impl Sweep {
     }
 }
 
-/// The folder of a sweep's results, locked against other processes while this object exists.
+/// The folder of a sweep's results, locked against other processes until `unlock`.
 #[pyclass(frozen, module = "cardiograph")]
 pub struct Folder(ResultFolder);
 
@@ -105,6 +105,11 @@ impl Folder {
     #[getter]
     fn path(&self) -> &Path {
         self.0.path()
+    }
+
+    /// Unlocks the folder, which is not used any more.
+    fn unlock(&self) {
+        self.0.unlock();
     }
 
     /// Returns the parts without results.

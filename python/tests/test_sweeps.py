@@ -88,6 +88,17 @@ def test_ctrl_c_keeps_what_is_done_and_the_next_call_continues(tmp_path):
     assert whole == hashes(tmp_path / "again")
 
 
+def test_an_error_that_is_kept_does_not_lock_the_folder(tmp_path):
+    def stop(done, total):
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError) as raised:
+        cardiograph.sweep(SPEC, tmp_path / "r", threads=1, progress=stop)
+    cardiograph.sweep(SPEC, tmp_path / "r")
+    # Only now may the error and its frames go.
+    assert raised.value.args == ("enough",)
+
+
 def test_errors_are_those_of_the_command(tmp_path, command):
     for change in [
         {"speed": 3},
@@ -109,9 +120,53 @@ def test_errors_are_those_of_the_command(tmp_path, command):
         cardiograph.sweep(SPEC)
     with pytest.raises(cardiograph.CardiographError, match="no such file"):
         cardiograph.sweep(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize(
+    ("file", "before", "after", "message"),
+    [
+        ("sweep.json", '"run_s": 600,', '"run_s": 61,', "holds results of another sweep: `run_s` is 61 there, and 600"),
+        ("sweep.json", '"version": "', '"version": "0.0.', "holds results of another sweep: version "),
+        ("sweep.json", "spread_percent = ", "spread_percent = 1", "a card or board has changed"),
+        ("results/card=kingston-8g/part-00006.parquet", None, "PAR1", "part-00006.parquet: damaged"),
+    ],
+)
+def test_folders_with_other_results_are_refused_as_by_the_command(tmp_path, command, file, before, after, message):
+    (tmp_path / "s.toml").write_text(toml(SPEC))
     cardiograph.sweep(SPEC, tmp_path / "r")
-    with pytest.raises(cardiograph.CardiographError, match="holds results of another sweep: `run_s`"):
-        cardiograph.sweep({**SPEC, "run_s": 61}, tmp_path / "r")
+    path = tmp_path / "r" / file
+    text = after if before is None else path.read_text().replace(before, after, 1)
+    assert before is None or text != path.read_text()
+    path.write_text(text)
+    kept = hashes(tmp_path / "r")
+    with pytest.raises(cardiograph.CardiographError) as raised:
+        cardiograph.sweep(SPEC, tmp_path / "r")
+    assert message in str(raised.value)
+    code, _, err = command("sweep", tmp_path / "s.toml", "-o", tmp_path / "r", "--quiet")
+    assert (code, err) == (2, f"error: {raised.value}\n")
+    assert hashes(tmp_path / "r") == kept
+
+
+def test_a_part_of_another_version_is_refused():
+    from cardiograph import cardiograph_native as native
+
+    sweep = native.Sweep("the specification", toml(SPEC), ".").to_json()
+    other = sweep.replace('"version": "', '"version": "0.0.', 1)
+    with pytest.raises(cardiograph.CardiographError, match="install the same version everywhere"):
+        native.run_part(other, 0)
+    with pytest.raises(cardiograph.CardiographError, match="part is 1000; it must be below"):
+        native.run_part(sweep, 1000)
+
+
+def test_a_sweep_of_too_many_tasks_is_refused_with_its_cost(tmp_path):
+    many = {**SPEC, "seeds": 1_000_000, "seeds_per_task": 1}
+    with pytest.raises(cardiograph.CardiographError) as raised:
+        cardiograph.sweep(many, tmp_path / "r")
+    for part in ["4,000,000 tasks are more than the maximum of 1,000,000", "of one core", "set max_tasks = 4000000"]:
+        assert part in str(raised.value)
+    with pytest.raises(cardiograph.CardiographError, match="12 tasks are more than the maximum of 5"):
+        cardiograph.sweep({**SPEC, "max_tasks": 5}, tmp_path / "r")
+    assert not (tmp_path / "r").exists()
 
 
 @pytest.fixture(scope="module")

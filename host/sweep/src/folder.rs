@@ -17,7 +17,7 @@ const LOCK: &str = "sweep.lock";
 /// A folder with the results of one sweep, locked against other processes until it is dropped.
 pub struct ResultFolder {
     path: PathBuf,
-    _lock: File,
+    lock: File,
 }
 
 impl ResultFolder {
@@ -60,7 +60,7 @@ impl ResultFolder {
         }
         Ok(ResultFolder {
             path: path.to_path_buf(),
-            _lock: lock,
+            lock,
         })
     }
 
@@ -92,6 +92,12 @@ impl ResultFolder {
                 path.display()
             ))
         })
+    }
+
+    /// Unlocks the folder before this value is dropped: errors in a notebook keep values alive.
+    pub fn unlock(&self) {
+        // Without locks there is nothing to unlock.
+        let _ = self.lock.unlock();
     }
 
     /// Returns the folder's path.

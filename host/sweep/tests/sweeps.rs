@@ -349,7 +349,10 @@ fn two_processes_cannot_use_one_folder() {
         message.contains("another process writes to this folder"),
         "{message}"
     );
+    first.unlock();
+    let second = ResultFolder::open(temporary.path(), &sweep).unwrap();
     drop(first);
+    drop(second);
     assert!(ResultFolder::open(temporary.path(), &sweep).is_ok());
 }
 
