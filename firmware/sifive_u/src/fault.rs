@@ -1,13 +1,14 @@
 //! The reason why no recording has started, for the server.
 
 use crate::{BoardCard, BoardFatError};
-use cardiograph_recorder::{Medium, StartError};
+use cardiograph_card::BlockDevice;
+use cardiograph_recorder::StartError;
 use cardiograph_server::Actions;
 use core::cell::RefCell;
 use core::fmt;
 use static_cell::StaticCell;
 
-type BoardError = StartError<<BoardCard as Medium>::Error, BoardFatError>;
+type BoardError = StartError<<BoardCard as BlockDevice>::Error, BoardFatError>;
 
 /// Shared by the recorder's task and the server's tasks, which run on one executor.
 pub struct Fault(RefCell<Option<BoardError>>);
