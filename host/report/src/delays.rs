@@ -46,7 +46,7 @@ pub struct Suspect {
 /// Slow operations of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SlowOperations {
-    /// Number of operations that exceed the median by at least [`EXCESS_MIN_NS`].
+    /// Number of operations that exceed the median by at least 1 ms.
     pub count: u64,
     /// Those of them that delays explain, in order of time.
     pub suspects: Vec<Suspect>,
