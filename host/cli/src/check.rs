@@ -166,19 +166,7 @@ fn measured(
 }
 
 fn of_directory<'a>(args: &'a Args, interrupt: &Interrupt) -> Result<Checked<'a>, Failure> {
-    let path = Path::new(&args.target);
-    if args.destroy.is_some() {
-        return Err(Failure::new(format!(
-            "{}: not a whole disk, so that --destroy does not apply; remove it, or name a disk such as /dev/sdX",
-            args.target
-        )));
-    }
-    if !path.is_dir() {
-        return Err(Failure::new(format!(
-            "{}: neither a directory nor a disk; name a directory on the card, or a disk such as /dev/sdX",
-            args.target
-        )));
-    }
+    let path = disk::directory(&args.target, args.destroy.as_deref())?;
     disk::warn_of_folders_left(&args.target, "check");
     let limit_bytes = args.limit.unwrap_or(u64::MAX);
     let mut space = FreeSpace::of(path, limit_bytes).map_err(|error| on_space(args, &error))?;

@@ -125,6 +125,22 @@ pub fn vanished(target: &str) -> Failure {
     ))
 }
 
+/// Returns the path of a target that is not a disk, and must be a directory.
+pub fn directory<'a>(target: &'a str, destroy: Option<&str>) -> Result<&'a Path, Failure> {
+    if destroy.is_some() {
+        return Err(Failure::new(format!(
+            "{target}: not a whole disk, so that --destroy does not apply; remove it, or name a disk such as /dev/sdX"
+        )));
+    }
+    let path = Path::new(target);
+    match path.is_dir() {
+        true => Ok(path),
+        false => Err(Failure::new(format!(
+            "{target}: neither a directory nor a disk; name a directory on the card, or a disk such as /dev/sdX"
+        ))),
+    }
+}
+
 /// Warns of folders that an earlier run of this name left in a directory, with the command that removes them.
 pub fn warn_of_folders_left(directory: &str, run: &str) {
     for folder in folders_left(Path::new(directory), run) {

@@ -183,19 +183,7 @@ fn on_disk(args: &Args, interrupt: &Interrupt) -> Result<(), Failure> {
 }
 
 fn in_directory(args: &Args, interrupt: &Interrupt) -> Result<(), Failure> {
-    let path = Path::new(&args.target);
-    if args.destroy.is_some() {
-        return Err(Failure::new(format!(
-            "{}: not a whole disk, so that --destroy does not apply; remove it, or name a disk such as /dev/sdX",
-            args.target
-        )));
-    }
-    if !path.is_dir() {
-        return Err(Failure::new(format!(
-            "{}: neither a directory nor a disk; name a directory on the card, or a disk such as /dev/sdX",
-            args.target
-        )));
-    }
+    let path = disk::directory(&args.target, args.destroy.as_deref())?;
     disk::warn_of_folders_left(&args.target, "flash-benchmark");
     let device = StorageInfo::of(path);
     let unknown = String::from("unknown file system");

@@ -304,7 +304,7 @@ fn a_partition_and_a_disk_with_a_mounted_partition_are_refused() {
     };
     let device = attached.device.as_str();
     let partition = format!("{device}p1");
-    // The kernel is told of a partition from 1 MiB on; it need not understand partition tables.
+    // Registers a partition from 1 MiB on with the kernel, which may lack support for partition tables.
     let mut add = Command::new("addpart");
     let added = add.args([device, "1", "2048", "63488"]).status();
     if !added.is_ok_and(|added| added.success()) || !Path::new(&partition).exists() {
