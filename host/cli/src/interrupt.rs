@@ -1,17 +1,18 @@
 //! Termination signals as a flag that a run polls.
 
 use crate::failure::Failure;
-#[cfg(unix)]
-use signal_hook::consts::SIGHUP;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 #[cfg(unix)]
-const SIGNALS: [i32; 3] = [SIGHUP, SIGINT, SIGTERM];
+const SIGNALS: [i32; 3] = [HANGUP, SIGINT, SIGTERM];
 #[cfg(not(unix))]
 const SIGNALS: [i32; 2] = [SIGINT, SIGTERM];
+
+/// SIGHUP, which Windows does not have.
+const HANGUP: i32 = 1;
 
 /// A request to end a run.
 #[derive(Clone, Default)]
@@ -22,10 +23,13 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// Catches Ctrl-C and the termination signals; a second signal terminates the program at once.
+    /// Catches Ctrl-C and the termination signals; a second signal terminates the program at once. SIGHUP stays ignored
+    /// if it was at the start, as under nohup(1).
     pub fn catch() -> Result<Interrupt, Failure> {
         let interrupt = Interrupt::default();
-        for signal in SIGNALS {
+        let is_hangup_ignored = cardiograph_system::is_hangup_ignored();
+        let caught = SIGNALS.into_iter();
+        for signal in caught.filter(|&signal| !(is_hangup_ignored && signal == HANGUP)) {
             interrupt.register(signal).map_err(|error| {
                 Failure::new(format!("cannot install signal handlers: {error}"))
             })?;

@@ -7,6 +7,7 @@ use common::{Run, Source, assert_schema, command, directory, names};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// A workload that takes minutes on any storage device.
@@ -67,6 +68,29 @@ fn ctrl_c_on_a_directory_removes_the_test_files_and_keeps_the_figures() {
         assert!((2..20_000).contains(&writes), "{writes}");
         assert_eq!(names(own.path()), ["f.json", "slow.toml", "t.parquet"]);
     }
+}
+
+#[test]
+fn a_hangup_under_nohup_does_not_end_the_run() {
+    let (own, medium) = (directory(), directory());
+    fs::write(own.path().join("slow.toml"), SLOW).unwrap();
+    let mut nohup = Command::new("nohup");
+    nohup.arg(env!("CARGO_BIN_EXE_cardiograph")).arg("bench");
+    nohup.arg(medium.path()).args(["--workload", "slow.toml"]);
+    nohup.current_dir(own.path()).stdin(Stdio::null());
+    nohup.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = nohup.spawn().unwrap();
+    wait_for_handler(&child);
+    let file = medium.path().join("writeTimeTemp/test_0/dir_0/temp_0.txt");
+    let length = || fs::metadata(&file).map_or(0, |file| file.len());
+    wait_until(|| length() >= 1024);
+    let hangup = Command::new("kill")
+        .args(["-HUP", &child.id().to_string()])
+        .status();
+    assert!(hangup.unwrap().success());
+    let before = length();
+    wait_until(|| length() >= before + 2048);
+    assert_interrupted(&end(child, "-INT"));
 }
 
 #[test]

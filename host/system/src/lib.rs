@@ -29,7 +29,8 @@ pub use mount::{Mount, has_file_system};
 
 pub use here::{
     Positioned, RunQueue, allowed_cores, computer, device_number, drop_from_cache, identity,
-    is_block_device, is_of_whole_device, is_without_medium, next_data, pin_to_core, preallocate,
+    in_own_group, is_block_device, is_hangup_ignored, is_of_medium, is_of_whole_device,
+    is_without_medium, kill_group, next_data, path_of_open, pin_to_core, preallocate,
     rename_without_replacing, set, space, steal_ns, sync_directory, sync_file_system,
 };
 

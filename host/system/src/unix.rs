@@ -6,12 +6,16 @@ use rustix::fs::{
     Advice, CWD, FallocateFlags, OFlags, RenameFlags, SeekFrom, fallocate, renameat_with, statvfs,
 };
 use rustix::io::Errno;
+use rustix::process::{Pid, Signal, kill_process_group};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
+use std::os::fd::AsRawFd;
 pub use std::os::unix::fs::FileExt as Positioned;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
-use std::path::Path;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
 
 /// Adds flags to the options.
 pub fn set(options: &mut OpenOptions, flags: &[Flag]) {
@@ -92,6 +96,66 @@ pub fn is_without_medium(error: &io::Error) -> bool {
 pub fn is_of_whole_device(error: &io::Error) -> bool {
     let whole = [Errno::NODEV, Errno::NXIO, Errno::NOMEDIUM, Errno::INVAL];
     errno(error).is_some_and(|errno| whole.contains(&errno))
+}
+
+/// Returns true for errors that a medium or its connection causes, and not this computer: EIO, data that cannot be read,
+/// a device that has vanished.
+pub fn is_of_medium(error: &io::Error) -> bool {
+    // The errors of the block layer (block/blk-core.c), of vanished devices, and of file systems that find wrong data.
+    const OF_MEDIUM: [Errno; 12] = [
+        Errno::IO,
+        Errno::NODATA,
+        Errno::REMOTEIO,
+        Errno::ILSEQ,
+        Errno::NOLINK,
+        Errno::TIMEDOUT,
+        Errno::BADE,
+        Errno::NODEV,
+        Errno::NXIO,
+        Errno::NOMEDIUM,
+        Errno::BADMSG,
+        Errno::UCLEAN,
+    ];
+    match errno(error) {
+        Some(errno) => OF_MEDIUM.contains(&errno),
+        // A disk that ends before the offset.
+        None => matches!(
+            error.kind(),
+            io::ErrorKind::UnexpectedEof | io::ErrorKind::WriteZero
+        ),
+    }
+}
+
+/// Starts a program in a process group of its own: Ctrl-C in a terminal does not reach it.
+pub fn in_own_group(command: &mut Command) {
+    command.process_group(0);
+}
+
+/// Kills a program that was started with [`in_own_group`], and the programs that it has started.
+///
+/// # Errors
+/// Those of the system.
+pub fn kill_group(child: &mut Child) -> io::Result<()> {
+    Ok(kill_process_group(Pid::from_child(child), Signal::KILL)?)
+}
+
+/// Returns true if the program that started this one has it ignore SIGHUP, as nohup(1) does. Known on Linux only.
+pub fn is_hangup_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    ignores(&status, Signal::HUP.as_raw())
+}
+
+fn ignores(status: &str, signal: i32) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    // Bit 0 stands for signal 1.
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+}
+
+/// Returns a path to an open folder that stays valid if the folder is renamed. Known on Linux only.
+pub fn path_of_open(folder: &File) -> Option<PathBuf> {
+    let path = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd()));
+    path.exists().then_some(path)
 }
 
 fn errno(error: &io::Error) -> Option<Errno> {
@@ -205,6 +269,34 @@ mod tests {
     fn waits_are_the_second_number_of_a_thread() {
         assert_eq!(waited_ns("848775 1244531 2\n"), Some(1_244_531));
         assert_eq!(waited_ns("848775"), None);
+    }
+
+    #[test]
+    fn ignored_signals_are_bits_of_a_mask() {
+        let status = "Name:\ta\nSigBlk:\t0000000000000001\nSigIgn:\t0000000000001002\n";
+        assert!(ignores(status, 2) && ignores(status, 13));
+        assert!(!ignores(status, 1) && !ignores(status, 3));
+        assert!(!ignores("", 1));
+    }
+
+    #[test]
+    fn errors_of_a_medium_differ_from_those_of_the_computer() {
+        let of = |errno: Errno| is_of_medium(&errno.into());
+        for errno in [Errno::IO, Errno::NODATA, Errno::NXIO, Errno::NODEV] {
+            assert!(of(errno), "{errno}");
+        }
+        for errno in [
+            Errno::NOMEM,
+            Errno::MFILE,
+            Errno::FBIG,
+            Errno::NOENT,
+            Errno::NOSPC,
+            Errno::ACCESS,
+        ] {
+            assert!(!of(errno), "{errno}");
+        }
+        assert!(is_of_medium(&io::ErrorKind::UnexpectedEof.into()));
+        assert!(!is_of_medium(&io::ErrorKind::PermissionDenied.into()));
     }
 
     #[test]

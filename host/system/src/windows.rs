@@ -5,7 +5,8 @@ use crate::{Computer, Flag, Space};
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
 use std::os::windows::fs::{FileExt, MetadataExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
 
 // Flags of CreateFile, as documented by Microsoft.
 const WRITE_THROUGH: u32 = 0x8000_0000;
@@ -161,6 +162,40 @@ pub fn is_without_medium(_: &io::Error) -> bool {
 /// Returns false: errors of devices are not told apart.
 pub fn is_of_whole_device(_: &io::Error) -> bool {
     false
+}
+
+/// Returns true for errors that a medium or its connection causes, and not this computer.
+pub fn is_of_medium(error: &io::Error) -> bool {
+    // ERROR_CRC, ERROR_SECTOR_NOT_FOUND, ERROR_GEN_FAILURE, ERROR_NOT_READY, ERROR_DEVICE_NOT_CONNECTED, ERROR_IO_DEVICE.
+    const OF_MEDIUM: [i32; 6] = [23, 27, 31, 21, 1167, 1117];
+    match error.raw_os_error() {
+        Some(code) => OF_MEDIUM.contains(&code),
+        None => matches!(
+            error.kind(),
+            io::ErrorKind::UnexpectedEof | io::ErrorKind::WriteZero
+        ),
+    }
+}
+
+/// Does nothing.
+pub fn in_own_group(_: &mut Command) {}
+
+/// Kills a program, and not the programs that it has started.
+///
+/// # Errors
+/// Those of the system.
+pub fn kill_group(child: &mut Child) -> io::Result<()> {
+    child.kill()
+}
+
+/// Returns false: Windows has no SIGHUP.
+pub fn is_hangup_ignored() -> bool {
+    false
+}
+
+/// Returns nothing.
+pub fn path_of_open(_: &File) -> Option<PathBuf> {
+    None
 }
 
 /// Does nothing: NTFS records names in a journal.
