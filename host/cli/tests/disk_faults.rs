@@ -10,12 +10,13 @@ use common::{assert_refused, command, directory, json, names, results, run, tree
 use disks::fuse::{Disk, Mounted};
 use disks::{Loop, in_a_namespace, skipped};
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::process::{Child, Command};
 
 const BYTES: u64 = 32 << 20;
 const EIO: i32 = 5;
+const O_EXCL: i32 = 0o200;
 
 /// Writes 2 MiB in blocks of 4 KiB.
 const SHORT: &str = "name = \"short\"\n[[phase]]\ncalls_per_file = 512\nbytes_per_call = 4096\n";
@@ -158,10 +159,7 @@ fn a_bad_block_ends_a_case_of_a_study_and_not_the_others() {
                 "{reason}"
             );
         }
-        assert_one_error(
-            &run.stderr,
-            &[device, "cases failed", "do not trust the disk"],
-        );
+        assert_one_error(&run.stderr, &[device, " failed", "do not trust the disk"]);
     });
 }
 
@@ -333,6 +331,62 @@ fn a_partition_and_a_disk_with_a_mounted_partition_are_refused() {
     }
     assert_eq!(fs::read(point.join("mine")).unwrap(), b"mine");
     succeed(Command::new("umount").arg(&point));
+}
+
+/// Two loop devices on one file: neither keeps the other from writing to it.
+#[test]
+fn a_disk_whose_file_is_used_through_another_loop_device_is_refused() {
+    if !in_a_namespace("a_disk_whose_file_is_used_through_another_loop_device_is_refused") {
+        return;
+    }
+    let own = directory();
+    let image = own.path().join("image");
+    fs::write(&image, vec![0; 2 * BYTES as usize]).unwrap();
+    let Some(used) = Loop::over(&image, &["--offset", "1048576"]) else {
+        return;
+    };
+    succeed(Command::new("mkfs.ext4").args(["-q", &used.device]));
+    let Some(disk) = Loop::over(&image, &[]) else {
+        return;
+    };
+    let device = disk.device.as_str();
+    let point = own.path().join("card");
+    fs::create_dir(&point).unwrap();
+    let refuse = |words: &str| {
+        let before = fs::read(&image).unwrap();
+        for command in ["bench", "check", "flash-benchmark"] {
+            let args = [command, "-q", device, "--destroy", device];
+            let shared = format!("{} is a loop device on the same file", used.device);
+            assert_refused(&run(own.path(), &args), &[device, &shared, words]);
+        }
+        assert!(fs::read(&image).unwrap() == before);
+    };
+    succeed(Command::new("mount").arg(&used.device).arg(&point));
+    fs::write(point.join("mine"), "mine").unwrap();
+    succeed(Command::new("sync").arg("-f").arg(&point));
+    refuse(&format!("umount {}", point.display()));
+    assert_eq!(fs::read(point.join("mine")).unwrap(), b"mine");
+    succeed(Command::new("umount").arg(&point));
+    let mut exclusive = fs::OpenOptions::new();
+    let held = exclusive.read(true).custom_flags(O_EXCL).open(&used.device);
+    let held = held.unwrap();
+    refuse("has it open exclusively");
+    drop(held);
+    // During a run, nobody can begin to use the other device.
+    fs::write(own.path().join("long.toml"), LONG).unwrap();
+    let args = [
+        "bench",
+        "--workload",
+        "long.toml",
+        device,
+        "--destroy",
+        device,
+    ];
+    let child = command(own.path(), &args).spawn().unwrap();
+    wait_for_handler(&child);
+    wait_until(|| exclusive.open(&used.device).is_err());
+    let ended = end(child, "-INT");
+    assert_eq!(ended.code, Some(130), "{}", ended.stderr);
 }
 
 fn succeed(command: &mut Command) {

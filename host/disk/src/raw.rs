@@ -1,6 +1,6 @@
 //! A whole disk that this process has for itself.
 
-use crate::system::System;
+use crate::system::{Found, System, in_words};
 use crate::{DiskError, Identity, Medium};
 use cardiograph_system::{Flag, Positioned, device_number, drop_from_cache, is_block_device};
 use std::fs::{File, Metadata, OpenOptions};
@@ -17,6 +17,8 @@ pub struct RawDisk {
     number: String,
     /// Keeps the disk exclusive.
     held: File,
+    /// Keep other loop devices on the same file exclusive.
+    _siblings_held: Vec<File>,
     /// File for reads and writes.
     file: File,
     access: Access,
@@ -47,6 +49,7 @@ impl RawDisk {
             system: system.clone(),
             number,
             held,
+            _siblings_held: hold_siblings(system, &found)?,
             file,
             access: Access::Reading,
         };
@@ -158,6 +161,26 @@ impl Medium for RawDisk {
         let _ = drop_from_cache(&self.file);
         Ok(())
     }
+}
+
+/// Opens the other loop devices on the file of a loop device exclusively: each could change the content of this one.
+fn hold_siblings(system: &System, found: &Found) -> Result<Vec<File>, DiskError> {
+    let mut held = Vec::new();
+    for (sibling, file) in system.siblings(found) {
+        match open(&sibling, &[Flag::Exclusively], false) {
+            Ok(open) => held.push(open),
+            Err(DiskError::InUse { by, remedy, .. }) => {
+                return Err(DiskError::InUse {
+                    path: found.device.clone(),
+                    by: in_words(&sibling, &file, &by),
+                    remedy,
+                });
+            }
+            // It has just been detached.
+            Err(_) => {}
+        }
+    }
+    Ok(held)
 }
 
 fn open(device: &str, flags: &[Flag], writable: bool) -> Result<File, DiskError> {

@@ -3,6 +3,7 @@
 use crate::DiskError;
 use crate::identity::{Identity, text};
 use crate::mounts::{mounts, swaps};
+use cardiograph_system::{device_number, identity, is_block_device};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -24,6 +25,9 @@ impl Default for System {
         }
     }
 }
+
+/// A use of a disk, such as `/dev/sdb1 is mounted on /media/card`, and the steps that end it.
+type Use = (String, String);
 
 /// A whole disk in sysfs.
 pub(crate) struct Found {
@@ -54,18 +58,7 @@ impl System {
                 disk,
             });
         }
-        let children = folders(&folder).into_iter();
-        let partitions = children.filter(|path| path.join("partition").exists());
-        let all: Vec<PathBuf> = std::iter::once(folder.clone()).chain(partitions).collect();
-        let found = Found {
-            device: device.to_string(),
-            names: all.iter().map(|path| name_of(path)).collect(),
-            numbers: all
-                .iter()
-                .filter_map(|path| text(&path.join("dev")))
-                .collect(),
-            folder,
-        };
+        let found = Found::at(device, folder);
         if self.identity(&found).capacity_bytes == 0 {
             return Err(DiskError::NoMedium {
                 path: device.to_string(),
@@ -91,14 +84,8 @@ impl System {
 
     /// Returns an error if anything uses the disk or one of its partitions.
     pub(crate) fn check_unused(&self, found: &Found) -> Result<(), DiskError> {
-        let uses = [
-            self.root_file_system(found),
-            self.mounted(found),
-            self.swap(found),
-            self.holder(found),
-            self.loop_device(found),
-        ];
-        match uses.into_iter().flatten().next() {
+        let own = self.first_use(found);
+        match own.or_else(|| self.loop_device(found)) {
             None => Ok(()),
             Some((by, remedy)) => Err(DiskError::InUse {
                 path: found.device.clone(),
@@ -108,7 +95,17 @@ impl System {
         }
     }
 
-    fn root_file_system(&self, found: &Found) -> Option<(String, String)> {
+    /// Returns a use of a disk, and how to end it. For a loop device, a use of what is behind it is one of its own; the
+    /// device itself does not count as one.
+    fn first_use(&self, found: &Found) -> Option<Use> {
+        self.root_file_system(found)
+            .or_else(|| self.mounted(found))
+            .or_else(|| self.swap(found))
+            .or_else(|| self.holder(found))
+            .or_else(|| self.behind(found))
+    }
+
+    fn root_file_system(&self, found: &Found) -> Option<Use> {
         let all = mounts(&self.proc_text("self/mountinfo"));
         let roots = all.iter().filter(|mount| mount.point == "/");
         let mut disks = roots.flat_map(|mount| self.below(&mount.number));
@@ -138,7 +135,7 @@ impl System {
         all
     }
 
-    fn mounted(&self, found: &Found) -> Option<(String, String)> {
+    fn mounted(&self, found: &Found) -> Option<Use> {
         let all = mounts(&self.proc_text("self/mountinfo"));
         let mount = all.iter().find(|mount| {
             // A file system on several disks has a number of its own.
@@ -150,7 +147,7 @@ impl System {
         ))
     }
 
-    fn swap(&self, found: &Found) -> Option<(String, String)> {
+    fn swap(&self, found: &Found) -> Option<Use> {
         let all = swaps(&self.proc_text("swaps"));
         let swap = all.into_iter().find(|swap| found.is_named(swap))?;
         Some((
@@ -159,7 +156,7 @@ impl System {
         ))
     }
 
-    fn holder(&self, found: &Found) -> Option<(String, String)> {
+    fn holder(&self, found: &Found) -> Option<Use> {
         let partitions = found
             .names
             .iter()
@@ -174,17 +171,71 @@ impl System {
         ))
     }
 
-    fn loop_device(&self, found: &Found) -> Option<(String, String)> {
-        let blocks = entries(&self.sys.join("block"));
-        let mut backed = blocks.into_iter().filter_map(|path| {
-            let file = fs::read_to_string(path.join("loop/backing_file")).ok()?;
-            Some((name_of(&path), file.trim_end_matches('\n').to_string()))
-        });
-        let (name, file) = backed.find(|(_, file)| found.is_named(file))?;
+    fn loop_device(&self, found: &Found) -> Option<Use> {
+        let mut all = self.loops().into_iter();
+        let (folder, file) = all.find(|(_, file)| found.is_named(file))?;
+        let name = name_of(&folder);
         Some((
             format!("/dev/{name} is a loop device on {file}"),
             format!("end the program that uses it, or detach it: losetup -d /dev/{name}"),
         ))
+    }
+
+    /// Returns a use of the file or device behind a loop device, perhaps through another loop device.
+    fn behind(&self, found: &Found) -> Option<Use> {
+        let file = backing_file(&found.folder)?;
+        let swaps = swaps(&self.proc_text("swaps"));
+        if swaps.iter().any(|swap| is_same(swap, &file)) {
+            return Some((
+                format!("{file}, which is behind it, is swap space of this computer"),
+                format!("turn it off: swapoff {file}"),
+            ));
+        }
+        let device = block_device_number(&file).and_then(|number| {
+            let folder = fs::canonicalize(self.sys.join("dev/block").join(number)).ok()?;
+            self.first_use(&Found::at(&file, folder))
+        });
+        if let Some((by, remedy)) = device {
+            return Some((format!("{file} is behind it, and {by}"), remedy));
+        }
+        let siblings = self.on_same_file(found).into_iter();
+        let mut used = siblings.filter_map(|sibling| {
+            let own = self.mounted(&sibling).or_else(|| self.swap(&sibling));
+            let own = own.or_else(|| self.holder(&sibling));
+            let own = own.or_else(|| self.loop_device(&sibling));
+            own.map(|(by, remedy)| (in_words(&sibling.device, &file, &by), remedy))
+        });
+        used.next()
+    }
+
+    /// Returns the other loop devices on the file of a loop device, with any offset, and what a refusal calls them.
+    pub(crate) fn siblings(&self, found: &Found) -> Vec<(String, String)> {
+        let file = backing_file(&found.folder).unwrap_or_default();
+        let all = self.on_same_file(found).into_iter();
+        all.map(|sibling| (sibling.device, file.clone())).collect()
+    }
+
+    fn on_same_file(&self, found: &Found) -> Vec<Found> {
+        let Some(own_file) = backing_file(&found.folder) else {
+            return Vec::new();
+        };
+        let others = self.loops().into_iter().filter(|(folder, file)| {
+            !found.names.contains(&name_of(folder)) && is_same(file, &own_file)
+        });
+        others
+            .filter_map(|(folder, _)| {
+                let folder = fs::canonicalize(folder).ok()?;
+                Some(Found::at(&format!("/dev/{}", name_of(&folder)), folder))
+            })
+            .collect()
+    }
+
+    /// Returns folder and backing file of all loop devices that have one.
+    fn loops(&self) -> Vec<(PathBuf, String)> {
+        let blocks = entries(&self.sys.join("block")).into_iter();
+        blocks
+            .filter_map(|folder| backing_file(&folder).map(|file| (folder, file)))
+            .collect()
     }
 
     /// Reads a file below `/proc`; empty if it cannot be read.
@@ -195,12 +246,53 @@ impl System {
 }
 
 impl Found {
+    /// Returns the device in a folder of sysfs, with its partitions.
+    fn at(device: &str, folder: PathBuf) -> Found {
+        let children = folders(&folder).into_iter();
+        let partitions = children.filter(|path| path.join("partition").exists());
+        let all: Vec<PathBuf> = std::iter::once(folder.clone()).chain(partitions).collect();
+        Found {
+            device: device.to_string(),
+            names: all.iter().map(|path| name_of(path)).collect(),
+            numbers: all
+                .iter()
+                .filter_map(|path| text(&path.join("dev")))
+                .collect(),
+            folder,
+        }
+    }
+
     /// Returns true if a path names the disk or one of its partitions, perhaps through a link.
     fn is_named(&self, path: &str) -> bool {
         let real = fs::canonicalize(path).unwrap_or(PathBuf::from(path));
         let is_device = |path: &Path| path.parent() == Some(Path::new("/dev"));
         is_device(&real) && self.names.contains(&name_of(&real))
     }
+}
+
+/// States that a loop device shares its file with another one, and how that one is used.
+pub(crate) fn in_words(sibling: &str, file: &str, by: &str) -> String {
+    format!("{sibling} is a loop device on the same file ({file}), and {by}")
+}
+
+/// Returns the file or device behind a loop device.
+fn backing_file(folder: &Path) -> Option<String> {
+    let bytes = fs::read(folder.join("loop/backing_file")).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    Some(text.trim_end_matches('\n').to_string())
+}
+
+/// Returns true if two paths lead to the same file. A file that cannot be found, because it was deleted for example, is
+/// known by its path only.
+fn is_same(a: &str, b: &str) -> bool {
+    let number = |path: &str| fs::metadata(path).ok().map(|file| identity(&file));
+    a == b || number(a).is_some_and(|a| number(b) == Some(a))
+}
+
+fn block_device_number(path: &str) -> Option<String> {
+    let metadata = fs::metadata(path).ok()?;
+    let (major, minor) = device_number(&metadata);
+    is_block_device(&metadata).then(|| format!("{major}:{minor}"))
 }
 
 fn name_of(path: &Path) -> String {

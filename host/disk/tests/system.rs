@@ -224,3 +224,99 @@ fn swap_holders_and_loops_are_refused() {
     computer.write("block/loop7/loop/backing_file", "/home/me/sdb\n");
     assert!(computer.system().inspect(READER.0, READER.1).is_ok());
 }
+
+/// Loop devices on one file, which has two names: `loop7` and `loop8`.
+fn two_loops() -> (Computer, String) {
+    let computer = Computer::new();
+    computer.write("image", "");
+    let (image, link) = (computer.sys().join("image"), computer.sys().join("link"));
+    fs::hard_link(&image, &link).unwrap();
+    for (number, file) in [(7, &image), (8, &link)] {
+        let name = format!("loop{number}");
+        computer.disk("virtual", &name, 7, number, &[]);
+        let backing = format!("devices/virtual/block/{name}/loop/backing_file");
+        computer.write(&backing, &format!("{}\n", file.display()));
+        fs::create_dir_all(computer.sys().join("block")).unwrap();
+        let folder = format!("devices/virtual/block/{name}");
+        symlink(
+            computer.sys().join(folder),
+            computer.sys().join("block").join(name),
+        )
+        .unwrap();
+    }
+    (computer, image.display().to_string())
+}
+
+const LOOP: (&str, &str) = ("/dev/loop7", "7:7");
+
+#[test]
+fn a_loop_device_whose_file_is_used_through_another_one_is_refused() {
+    let (computer, image) = two_loops();
+    assert!(computer.system().inspect(LOOP.0, LOOP.1).is_ok());
+    let mount = "40 22 7:8 / /media/card rw - ext4 /dev/loop8 rw\n";
+    computer.proc(&format!("{ROOT_MOUNT}{mount}"), NO_SWAPS);
+    let text = computer.refusal(LOOP.0, LOOP.1);
+    let words = format!(
+        "/dev/loop7: /dev/loop8 is a loop device on the same file ({image}), and /dev/loop8 is mounted on /media/card; \
+         unmount it: umount /media/card first"
+    );
+    assert_eq!(text, words);
+
+    let (computer, _) = two_loops();
+    computer.proc(
+        ROOT_MOUNT,
+        &format!("{NO_SWAPS}/dev/loop8 partition 8 0 -2\n"),
+    );
+    assert!(
+        computer
+            .refusal(LOOP.0, LOOP.1)
+            .contains("swapoff /dev/loop8")
+    );
+
+    let (computer, _) = two_loops();
+    let holder = "devices/virtual/block/loop8/holders/dm-1";
+    fs::create_dir_all(computer.sys().join(holder)).unwrap();
+    let text = computer.refusal(LOOP.0, LOOP.1);
+    assert!(
+        text.contains("/dev/loop8 is a") && text.contains("close /dev/dm-1"),
+        "{text}"
+    );
+
+    let (computer, _) = two_loops();
+    computer.write("block/loop9/loop/backing_file", "/dev/loop8\n");
+    assert!(
+        computer
+            .refusal(LOOP.0, LOOP.1)
+            .contains("losetup -d /dev/loop9")
+    );
+
+    // Another file.
+    let (computer, _) = two_loops();
+    computer.write("other", "");
+    let other = computer.sys().join("other").display().to_string();
+    computer.write("devices/virtual/block/loop8/loop/backing_file", &other);
+    computer.proc(&format!("{ROOT_MOUNT}{mount}"), NO_SWAPS);
+    assert!(computer.system().inspect(LOOP.0, LOOP.1).is_ok());
+    // A file that was deleted cannot be found, but both devices name it.
+    for name in ["loop7", "loop8"] {
+        let backing = format!("devices/virtual/block/{name}/loop/backing_file");
+        computer.write(&backing, "/tmp/gone (deleted)\n");
+    }
+    assert!(
+        computer
+            .refusal(LOOP.0, LOOP.1)
+            .contains("/tmp/gone (deleted)")
+    );
+}
+
+#[test]
+fn a_loop_device_on_swap_space_is_refused() {
+    let (computer, image) = two_loops();
+    computer.proc(ROOT_MOUNT, &format!("{NO_SWAPS}{image} file 8 0 -2\n"));
+    let text = computer.refusal(LOOP.0, LOOP.1);
+    assert!(
+        text.contains(&format!("{image}, which is behind it, is swap")),
+        "{text}"
+    );
+    assert!(text.contains(&format!("swapoff {image}")), "{text}");
+}
