@@ -14,6 +14,7 @@ use cardiograph_disk::{
 use cardiograph_report::values::bytes;
 use cardiograph_report::{DiskSummary, units};
 use cardiograph_store::HostClock;
+use cardiograph_system::is_of_medium;
 use serde::Serialize;
 use std::fmt::Write;
 use std::io;
@@ -232,12 +233,16 @@ fn capacity_of(
 }
 
 fn failed(args: &Args, error: &io::Error) -> Failure {
-    match disk::is_disk(&args.target) {
-        true => Failure::new(format!(
+    match (disk::is_disk(&args.target), is_of_medium(error)) {
+        (true, true) => Failure::new(format!(
             "{}: {error}; the disk failed or was removed: connect it again, and do not trust it with data",
             args.target
         )),
-        false => on_space(args, error),
+        (true, false) => Failure::new(format!(
+            "{}: {error}; resolve this, and run the check again",
+            args.target
+        )),
+        (false, _) => on_space(args, error),
     }
 }
 

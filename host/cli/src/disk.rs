@@ -271,7 +271,11 @@ fn read(
         }
         let read = read_workload(&mut disk, workload, clock, watch, buffer);
         failed = read.map_err(|(at, error)| {
-            format!("byte {at} of the disk: {error}; check that the disk is connected")
+            let remedy = match cardiograph_system::is_of_medium(&error) {
+                true => "check that the disk is connected",
+                false => "resolve this, and run the command again",
+            };
+            format!("byte {at} of the disk: {error}; {remedy}")
         })?;
         Ok(Outcome {
             stopped: false,

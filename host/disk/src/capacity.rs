@@ -17,6 +17,7 @@
 
 use crate::medium::{Aligned, Medium};
 use crate::pattern::{Content, SECTOR_BYTES, content, fill};
+use cardiograph_system::is_of_medium;
 use serde::Serialize;
 use std::io;
 use std::ops::ControlFlow;
@@ -85,7 +86,7 @@ pub struct Finding {
 pub enum Stopped {
     /// The caller asked for it.
     Interrupted,
-    /// The disk failed as a whole: neither of two distant blocks could be accessed, or it has vanished.
+    /// The disk failed as a whole, or the computer could not access it.
     Failed(io::Error),
 }
 
@@ -270,14 +271,14 @@ impl<M: Medium> Check<'_, M> {
             .find(|(_, content)| *content != Content::Right)
     }
 
-    /// Returns the error of a call that failed alone, and fails after many in a row.
+    /// Returns the error of a call that failed alone; fails after many in a row, and if the disk is not to blame.
     fn goes_on(&mut self, result: io::Result<()>) -> Result<Option<io::Error>, Stopped> {
         let Err(error) = result else {
             self.failed_in_a_row = 0;
             return Ok(None);
         };
         self.failed_in_a_row += 1;
-        match self.failed_in_a_row > FAILED_IN_A_ROW_MAX {
+        match self.failed_in_a_row > FAILED_IN_A_ROW_MAX || !is_of_medium(&error) {
             true => Err(Stopped::Failed(error)),
             false => Ok(Some(error)),
         }

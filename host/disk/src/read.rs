@@ -3,7 +3,7 @@
 use crate::medium::Medium;
 use crate::pattern::splitmix64;
 use crate::store::FailedBlock;
-use cardiograph_system::is_of_whole_device;
+use cardiograph_system::{is_of_medium, is_of_whole_device};
 use cardiograph_workload::{Activity, Clock, Observer, Operation, OperationKind, Phase, Workload};
 use std::io;
 use std::ops::ControlFlow;
@@ -18,7 +18,7 @@ const PAUSE_SLICE_NS: u64 = 50_000_000;
 /// Whatever the span of a phase, each call is timed on its own. Returns the blocks that could not be read.
 ///
 /// # Errors
-/// The address and error of a read, once the disk as a whole has failed.
+/// The address and error of a read, once the disk as a whole has failed, or for an error that is not of the disk.
 pub fn read_workload(
     disk: &mut impl Medium,
     workload: &Workload,
@@ -40,7 +40,8 @@ pub fn read_workload(
             let read = disk.read_at(offset_bytes, &mut buffer[..length]);
             let end_ns = clock.now_ns();
             if let Err(error) = read {
-                if failed.len() >= FAILED_MAX || is_of_whole_device(&error) {
+                let is_of_block = is_of_medium(&error) && !is_of_whole_device(&error);
+                if failed.len() >= FAILED_MAX || !is_of_block {
                     return Err((offset_bytes, error));
                 }
                 failed.push(FailedBlock {

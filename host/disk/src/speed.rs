@@ -7,7 +7,7 @@
 use crate::medium::{Aligned, Medium};
 use crate::pattern::{fill, splitmix64};
 use crate::store::FailedBlock;
-use cardiograph_system::is_of_whole_device;
+use cardiograph_system::{is_of_medium, is_of_whole_device};
 use cardiograph_workload::Clock;
 use serde::Serialize;
 use std::io;
@@ -119,7 +119,7 @@ impl Class {
 /// measurement; figures measured so far are returned.
 ///
 /// # Errors
-/// Errors of the disk as a whole.
+/// Errors of the disk as a whole, and those that are not of the disk.
 pub fn measure_speed(
     medium: &mut impl Medium,
     writes: bool,
@@ -214,7 +214,8 @@ impl<M: Medium, C: Clock> Meter<'_, M, C> {
             false => self.medium.read_at(offset_bytes, data),
         };
         if let Err(error) = done {
-            if is_of_whole_device(&error) || self.failed.len() >= FAILED_MAX {
+            let is_of_block = is_of_medium(&error) && !is_of_whole_device(&error);
+            if !is_of_block || self.failed.len() >= FAILED_MAX {
                 return Err(error);
             }
             self.failed.push(FailedBlock {

@@ -3,6 +3,7 @@
 use crate::medium::{Aligned, Medium};
 use crate::pattern;
 use crate::{DiskError, RawDisk};
+use cardiograph_system::is_of_medium;
 use cardiograph_workload::{Flush, Store, Workload};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -85,10 +86,13 @@ impl fmt::Display for RawStoreError {
             RawStoreError::Io {
                 offset_bytes,
                 source,
-            } => write!(
-                f,
-                "byte {offset_bytes} of the disk: {source}; check that the disk is connected, and do not trust it with data"
-            ),
+            } => {
+                let remedy = match is_of_medium(source) {
+                    true => "check that the disk is connected, and do not trust it with data",
+                    false => "resolve this, and run the command again",
+                };
+                write!(f, "byte {offset_bytes} of the disk: {source}; {remedy}")
+            }
             RawStoreError::NotWholeBlocks { block_bytes } => write!(
                 f,
                 "the payload is not a multiple of the disk's blocks of {block_bytes} B; choose a workload with whole blocks"
@@ -217,7 +221,7 @@ impl<M: Medium> RawStore<M> {
         }
     }
 
-    /// Records a failed write; an error if the disk as a whole has failed.
+    /// Records a failed write; an error if the disk as a whole has failed, or if the disk is not to blame.
     #[cold]
     fn record(
         &mut self,
@@ -225,7 +229,8 @@ impl<M: Medium> RawStore<M> {
         data: &[u8],
         source: io::Error,
     ) -> Result<(), RawStoreError> {
-        if self.failed.len() >= FAILED_MAX || (self.check)(&self.disk).is_err() {
+        let is_of_block = is_of_medium(&source) && (self.check)(&self.disk).is_ok();
+        if self.failed.len() >= FAILED_MAX || !is_of_block {
             return Err(RawStoreError::Io {
                 offset_bytes: address,
                 source,
@@ -354,5 +359,71 @@ impl<M: Medium> Store for RawStore<M> {
             self.regions[index] = None;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cardiograph_workload::Phase;
+
+    /// Fails every write.
+    struct Failing(i32);
+
+    impl Medium for Failing {
+        fn capacity_bytes(&self) -> u64 {
+            1 << 20
+        }
+
+        fn block_bytes(&self) -> u32 {
+            512
+        }
+
+        fn read_at(&mut self, _: u64, _: &mut [u8]) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn write_at(&mut self, _: u64, _: &[u8]) -> io::Result<()> {
+            Err(io::Error::from_raw_os_error(self.0))
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn errors_of_the_computer_end_the_run_and_do_not_blame_the_disk() {
+        const EIO: i32 = 5;
+        const ENOMEM: i32 = 12;
+        let phases = [Phase {
+            calls_per_file: 1,
+            ..Phase::WRITE
+        }];
+        let workload = Workload {
+            name: "test",
+            study: "",
+            about: "",
+            phases: &phases,
+        };
+        let written = |errno| {
+            let mut store = RawStore::on(Failing(errno), &workload, |_| Ok(()));
+            let mut file = store.create("a").unwrap();
+            let written = store.write(&mut file, 0, &[0; 512]);
+            written.map(|()| store.failed_blocks().len())
+        };
+        assert_eq!(written(EIO).unwrap(), 1);
+        let text = written(ENOMEM).unwrap_err().to_string();
+        assert!(
+            text.starts_with("byte 0 of the disk: Cannot allocate memory"),
+            "{text}"
+        );
+        assert!(!text.contains("do not trust"), "{text}");
+        let source = io::Error::from_raw_os_error(EIO);
+        let of_disk = RawStoreError::Io {
+            offset_bytes: 0,
+            source,
+        };
+        assert!(of_disk.to_string().contains("do not trust it with data"));
     }
 }

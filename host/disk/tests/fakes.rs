@@ -1,14 +1,19 @@
 //! Fake cards that claim 64 GiB, in memory: the quick check finds all of them, and passes honest ones.
 
 use cardiograph_disk::{
-    Capacity, CapacityPlan, Medium, SPACING_BYTES, Stopped, check_capacity, pass_bytes,
+    Capacity, CapacityPlan, Medium, SPACING_BYTES, Stopped, check_capacity, measure_speed,
+    pass_bytes, read_workload,
 };
+use cardiograph_workload::{Activity, Clock, Observer, Operation, Phase, Workload};
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::ops::ControlFlow;
 
 const CLAIMED_BYTES: u64 = 64 << 30;
 const SECTOR_BYTES: u64 = 512;
+
+const EIO: i32 = 5;
+const ENOMEM: i32 = 12;
 
 /// Numbers of SplitMix64 (Steele, Lea and Flood, 2014).
 struct Random(u64);
@@ -47,8 +52,9 @@ struct Card {
     /// The newest writes, which any card answers from RAM.
     cache: VecDeque<(u64, Box<[u8]>)>,
     cache_sectors: usize,
-    /// Sectors that always fail.
+    /// Sectors that always fail, with this error.
     bad: Vec<u64>,
+    errno: i32,
     /// Number of accesses after which the card vanishes.
     vanishes_after: u64,
 }
@@ -62,6 +68,7 @@ impl Card {
             cache: VecDeque::new(),
             cache_sectors: 0,
             bad: Vec::new(),
+            errno: EIO,
             vanishes_after: u64::MAX,
         }
     }
@@ -92,7 +99,7 @@ impl Card {
             .iter()
             .any(|bad| (first..first + sectors).contains(bad))
         {
-            true => Err(io::Error::from_raw_os_error(5)),
+            true => Err(io::Error::from_raw_os_error(self.errno)),
             false => Ok(first),
         }
     }
@@ -288,6 +295,76 @@ fn a_card_that_vanishes_ends_the_check() {
     let mut card = Card::new(CLAIMED_BYTES, Beyond::Honest);
     let ended = check_capacity(&mut card, CapacityPlan::Quick, 1, stop);
     assert!(matches!(ended, Err(Stopped::Interrupted)), "{ended:?}");
+}
+
+/// A clock that stands still.
+struct Still;
+
+impl Clock for Still {
+    fn now_ns(&mut self) -> u64 {
+        0
+    }
+
+    fn pause_ns(&mut self, _: u64) {}
+}
+
+/// Observes nothing.
+struct Nobody;
+
+impl Observer for Nobody {
+    fn observe(&mut self, _: &Operation) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    fn poll(&mut self, _: Activity, _: u64) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+#[test]
+fn a_block_is_bad_only_if_the_card_causes_the_error() {
+    let phases = [Phase {
+        calls_per_file: 64,
+        bytes_per_call: 4096,
+        ..Phase::WRITE
+    }];
+    let workload = Workload {
+        name: "test",
+        study: "",
+        about: "",
+        phases: &phases,
+    };
+    let card = |errno| {
+        let mut card = Card::new(CLAIMED_BYTES, Beyond::Honest);
+        (card.bad, card.errno) = (vec![80], errno);
+        card
+    };
+    let check = |errno| {
+        let go_on = |_| ControlFlow::Continue(());
+        check_capacity(&mut card(errno), CapacityPlan::Quick, 1, go_on)
+    };
+    let speed = |errno| {
+        let go_on = || ControlFlow::Continue(());
+        measure_speed(&mut card(errno), false, &mut Still, go_on)
+    };
+    let read = |errno| {
+        let mut buffer = [0; 4096];
+        read_workload(
+            &mut card(errno),
+            &workload,
+            &mut Still,
+            &mut Nobody,
+            &mut buffer,
+        )
+    };
+    assert_eq!(check(EIO).unwrap().failed_blocks, 1);
+    assert!(!speed(EIO).unwrap().failed.is_empty());
+    assert_eq!(read(EIO).unwrap().len(), 1);
+    let is_memory = |error: &io::Error| error.raw_os_error() == Some(ENOMEM);
+    assert!(matches!(check(ENOMEM), Err(Stopped::Failed(error)) if is_memory(&error)));
+    assert!(is_memory(&speed(ENOMEM).unwrap_err()));
+    let (offset_bytes, error) = read(ENOMEM).unwrap_err();
+    assert!(offset_bytes == 80 * SECTOR_BYTES && is_memory(&error));
 }
 
 /// Counts overlaps of a full pass, on a card small enough for it.
