@@ -10,8 +10,8 @@ use crate::progress::Progress;
 use crate::shared::Shared;
 use cardiograph_disk::{FileSystem, Marker, Scratch};
 use cardiograph_flash_benchmark::{
-    Availability, Ended, Experiment, Figures, Limits, Outcome, Target, html, markdown,
-    run as measure, text,
+    Availability, Ended, Experiment, Figures, Limits, Outcome, Row, Target, html, markdown,
+    run as measure, smallest_bytes, text,
 };
 use cardiograph_report::values::{bytes, duration};
 use cardiograph_store::StorageInfo;
@@ -23,7 +23,8 @@ use std::time::{Duration, SystemTime};
 /// Run study 2, Flash Benchmark, on a disk or directory, next to its published figures.
 ///
 /// On a whole disk, every file system of the study is created and mounted, where no other program sees it; in the end,
-/// the disk is blank. In a directory, the files are new and are removed; what needs formatting or mounting is left out.
+/// the disk has no file system and no partition table. In a directory, the files are new and are removed; what needs
+/// formatting or mounting is left out.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -112,7 +113,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         )));
     }
     let interrupt = Interrupt::catch()?;
-    match disk::is_disk(&args.target) {
+    let is_disk = disk::is_disk(&args.target);
+    check_limit(args, is_disk)?;
+    match is_disk {
         true => on_disk(args, &interrupt),
         false => in_directory(args, &interrupt),
     }
@@ -135,6 +138,20 @@ fn check_outputs(args: &Args) -> Result<(), Failure> {
     )
 }
 
+/// Refuses a limit below the smallest case.
+fn check_limit(args: &Args, is_disk: bool) -> Result<(), Failure> {
+    let smallest_bytes = smallest_bytes(&experiments(args), is_disk);
+    match args.limit.zip(smallest_bytes) {
+        Some((limit_bytes, smallest_bytes)) if limit_bytes < smallest_bytes => {
+            Err(Failure::new(format!(
+                "--limit {limit_bytes}B: the smallest file or transfer of these experiments has {smallest_bytes} B; raise \
+                 the limit to {smallest_bytes}B or more"
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn on_disk(args: &Args, interrupt: &Interrupt) -> Result<(), Failure> {
     let disk = disk::open(&args.target, args.destroy.as_deref())?;
     if args.destroy.is_none() {
@@ -146,6 +163,7 @@ fn on_disk(args: &Args, interrupt: &Interrupt) -> Result<(), Failure> {
     let identity = disk.identity().clone();
     let mut scratch = Scratch::begin(disk, marker()).map_err(Failure::new)?;
     let (rows, ended) = measured(args, Target::Disk(&mut scratch), interrupt);
+    let step = scratch.current_step().to_string();
     let cleared = scratch.end();
     let all = FileSystem::ALL.map(|file_system| {
         let reason = file_system.obstacle();
@@ -169,17 +187,33 @@ fn on_disk(args: &Args, interrupt: &Interrupt) -> Result<(), Failure> {
         ],
     };
     let cleared = cleared.map(drop).map_err(|error| {
-        Failure::new(format!(
+        format!(
             "{error}; {} could not be cleared at the end: format it before use",
             args.target
-        ))
+        )
     });
     let finished = finish(args, &figures, &ended, interrupt);
     match ended {
         // A disk that has failed cannot be cleared either.
         Ended::Failed(_) => finished,
-        Ended::Complete | Ended::Interrupted => Failure::join([finished, cleared]),
+        Ended::Complete => Failure::join([finished, cleared.map_err(Failure::new)]),
+        Ended::Interrupted => {
+            let end = cleared.map_or_else(
+                |error| error,
+                |()| {
+                    String::from(
+                        "its marker and file systems were removed: format the disk before use",
+                    )
+                },
+            );
+            warn_of_interruption(args, &format!(" at the step {step}; {end}"));
+            finished
+        }
     }
+}
+
+fn warn_of_interruption(args: &Args, end: &str) {
+    print_error(&format!("warning: {}: interrupted{end}\n", args.target));
 }
 
 fn in_directory(args: &Args, interrupt: &Interrupt) -> Result<(), Failure> {
@@ -202,7 +236,11 @@ fn in_directory(args: &Args, interrupt: &Interrupt) -> Result<(), Failure> {
         rows,
         notes,
     };
-    finish(args, &figures, &ended, interrupt)
+    let finished = finish(args, &figures, &ended, interrupt);
+    if ended == Ended::Interrupted {
+        warn_of_interruption(args, "; the new files were removed");
+    }
+    finished
 }
 
 fn marker() -> Marker {
@@ -213,30 +251,22 @@ fn marker() -> Marker {
     }
 }
 
-fn measured(
-    args: &Args,
-    target: Target,
-    interrupt: &Interrupt,
-) -> (Vec<cardiograph_flash_benchmark::Row>, Ended) {
-    let experiments: Vec<Experiment> = match args.experiment.is_empty() {
-        true => Experiment::ALL.to_vec(),
-        false => {
-            let all = Experiment::ALL.into_iter();
-            let asked = |one: &Experiment| {
-                args.experiment
-                    .iter()
-                    .any(|&arg| Experiment::from(arg) == *one)
-            };
-            all.filter(asked).collect()
-        }
+fn experiments(args: &Args) -> Vec<Experiment> {
+    let asked = |one: &Experiment| {
+        let mut all = args.experiment.iter();
+        args.experiment.is_empty() || all.any(|&arg| Experiment::from(arg) == *one)
     };
+    Experiment::ALL.into_iter().filter(asked).collect()
+}
+
+fn measured(args: &Args, target: Target, interrupt: &Interrupt) -> (Vec<Row>, Ended) {
     let limits = Limits {
         repeats: args.repeat,
         case_time: args.case_time,
         largest_bytes: args.limit,
     };
     let mut bar = Progress::over_steps(0);
-    let found = measure(target, &experiments, &limits, &mut |done, total| {
+    let found = measure(target, &experiments(args), &limits, &mut |done, total| {
         bar.show_of(done as u64, total as u64);
         match interrupt.is_raised() {
             true => ControlFlow::Break(()),
@@ -279,22 +309,49 @@ fn finish(
         }
         Failure::join(done)?;
     }
-    let failed = figures
-        .rows
-        .iter()
-        .filter(|row| row.outcome == Outcome::Failed);
-    let (count, first) = (failed.clone().count(), failed.clone().next());
-    match (ended, first) {
-        (Ended::Failed(reason), _) => Err(Failure::new(format!("{}: {reason}", args.target))),
-        (Ended::Interrupted, _) => Err(Failure::AlreadyPrinted(interrupt.exit_code().unwrap_or(2))),
-        (Ended::Complete, Some(row)) => Err(Failure::new(format!(
-            "{}: {count} cases failed, the first one {}, {}, {} ({}); do not trust the disk with data",
-            args.target,
-            row.experiment,
-            row.set_up,
-            row.case,
-            row.reason.as_deref().unwrap_or("no reason is known")
-        ))),
-        (Ended::Complete, None) => Ok(()),
+    match ended {
+        Ended::Failed(reason) => Err(Failure::new(format!("{}: {reason}", args.target))),
+        Ended::Interrupted => Err(Failure::AlreadyPrinted(interrupt.exit_code().unwrap_or(2))),
+        Ended::Complete => complete(&args.target, &figures.rows),
     }
+}
+
+/// Returns an error if cases failed, or if there is no figure at all.
+fn complete(target: &str, rows: &[Row]) -> Result<(), Failure> {
+    let failed = |row: &&Row| row.outcome == Outcome::Failed;
+    let of_medium = rows.iter().filter(failed);
+    let of_medium: Vec<_> = of_medium.filter(|row| row.is_fault_of_medium).collect();
+    let (failed, remedy) = match of_medium.is_empty() {
+        true => {
+            let remedy = "resolve this, and run the experiments again";
+            (rows.iter().filter(failed).collect(), remedy)
+        }
+        false => (of_medium, "do not trust the disk with data"),
+    };
+    if let Some(first) = failed.first() {
+        let first = in_words(first);
+        let cases = match failed.len() {
+            1 => format!("1 case failed: {first}"),
+            count => format!("{count} cases failed, the first one {first}"),
+        };
+        return Err(Failure::new(format!("{target}: {cases}; {remedy}")));
+    }
+    match rows.iter().find(|row| !row.values.is_empty()) {
+        Some(_) => Ok(()),
+        None => Err(Failure::new(format!(
+            "{target}: nothing was measured, because every case was skipped or is not available, the first one {}; \
+             remove this obstacle, or choose other experiments",
+            rows.first().map_or(String::new(), in_words)
+        ))),
+    }
+}
+
+fn in_words(row: &Row) -> String {
+    format!(
+        "{}, {}, {} ({})",
+        row.experiment,
+        row.set_up,
+        row.case,
+        row.reason.as_deref().unwrap_or("no reason is known")
+    )
 }

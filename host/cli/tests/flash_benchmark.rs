@@ -2,15 +2,21 @@
 
 mod common;
 
+#[path = "../../disk/tests/common/mod.rs"]
+mod disks;
+
 use common::loop_disk::LoopDisk;
-use common::signals::wait_until;
-use common::{assert_refused, command, directory, json, names, run, tree};
+use common::signals::{end, wait_until};
+use common::{Run, assert_refused, command, directory, json, names, refused, results, run, tree};
+use disks::in_a_namespace;
 use serde_json::Value;
 use std::fs;
+use std::io::Write;
 use std::process::{Command, Stdio};
 
 const BYTES: u64 = 64 << 20;
 const REGION_BEGIN: usize = 4 << 20;
+const CLEARED: usize = 1 << 20;
 
 /// Small enough for a test.
 const SMALL: [&str; 4] = ["--limit", "2MB", "--repeat", "3"];
@@ -72,6 +78,10 @@ fn all_experiments_run_on_a_disk_that_is_blank_afterwards() {
     let Some(disk) = LoopDisk::new(BYTES) else {
         return;
     };
+    // A backup of a partition table, which is at the end of a disk, and data around the marker.
+    disk.write(BYTES - 512, b"EFI PART");
+    disk.write(BYTES - (1 << 20), b"EFI PART");
+    disk.write(64 << 10, b"another signature");
     let own = directory();
     let device = disk.device.as_str();
     let whole = ["flash-benchmark", device, "--destroy", device];
@@ -115,12 +125,10 @@ fn all_experiments_run_on_a_disk_that_is_blank_afterwards() {
 
     assert_unused(device);
     let content = disk.content();
-    assert!(content[..4096].iter().all(|&byte| byte == 0));
-    assert!(
-        content[REGION_BEGIN..][..1 << 20]
-            .iter()
-            .all(|&byte| byte == 0)
-    );
+    for begin in [0, REGION_BEGIN, content.len() - CLEARED] {
+        let cleared = &content[begin..][..CLEARED];
+        assert!(cleared.iter().all(|&byte| byte == 0), "from byte {begin}");
+    }
     let signatures = Command::new("blkid").args(["--probe", device]).output();
     assert_eq!(signatures.unwrap().stdout, b"");
 }
@@ -145,6 +153,145 @@ fn a_disk_is_not_written_unless_its_name_is_repeated() {
     let args = ["flash-benchmark", "-q", device, "--destroy", device];
     assert_refused(&run(own.path(), &args), &[device, "smaller than 32 MiB"]);
     assert!(small.content() == vec![0; 16 << 20]);
+}
+
+#[test]
+fn a_limit_below_the_smallest_case_is_refused_before_anything_is_written() {
+    let own = directory();
+    fs::create_dir(own.path().join("card")).unwrap();
+    let small = ["flash-benchmark", "card", "--limit"];
+    let smallest = ["1000000 B", "raise the limit to 1000000B"];
+    for limit in ["0B", "999999B"] {
+        refused(own.path(), &[&small[..], &[limit]].concat(), &smallest);
+    }
+    let chunks = [&small[..], &["1MB", "--experiment", "chunk-sweep"]].concat();
+    refused(own.path(), &chunks, &["--limit 1000000B", "1048576 B"]);
+    let zone = [&small[..], &["0B", "--experiment", "cache-size"]].concat();
+    refused(own.path(), &zone, &smallest);
+    let mounted = ["card", "--experiment", "fs-block"];
+    let needs_disk = [&["flash-benchmark"], &mounted[..]].concat();
+    let none = run(own.path(), &needs_disk);
+    assert_refused(&none, &["card: nothing was measured", "needs a whole disk"]);
+
+    let Some(disk) = LoopDisk::new(BYTES) else {
+        return;
+    };
+    let device = disk.device.as_str();
+    let whole = ["flash-benchmark", device, "--destroy", device];
+    let none = [&whole[..], &["--limit", "0B"]].concat();
+    refused(own.path(), &none, &smallest);
+    assert!(disk.content() == vec![0; BYTES as usize]);
+}
+
+#[test]
+fn a_full_file_system_is_named_and_not_changed() {
+    if !in_a_namespace("a_full_file_system_is_named_and_not_changed") {
+        return;
+    }
+    let Some(disk) = LoopDisk::new(32 << 20) else {
+        return;
+    };
+    let own = directory();
+    let card = own.path().join("card");
+    fs::create_dir(&card).unwrap();
+    let script = r#"mkfs.ext4 -q -m 0 "$1" && mount "$1" "$2""#;
+    let mut mount = Command::new("sh");
+    mount.args(["-c", script, "sh", &disk.device]).arg(&card);
+    assert!(mount.status().unwrap().success());
+    fs::write(card.join("mine"), "mine").unwrap();
+    fs::remove_dir(card.join("lost+found")).unwrap();
+    let fill = |name: &str, bytes: usize| {
+        let mut file = fs::File::create(card.join(name)).unwrap();
+        let block = vec![b'm'; 4096];
+        let blocks = (0..bytes / 4096).take_while(|_| file.write_all(&block).is_ok());
+        let written = blocks.count();
+        // Before that, the file system only reserves the space.
+        file.sync_all().unwrap();
+        written * 4096
+    };
+    fill("spare", 1_500_000);
+    fill("filler", usize::MAX);
+    let before = tree(own.path());
+    for experiment in ["file-size", "cache-size", "sync-scenarios"] {
+        let args = ["flash-benchmark", "card", "--experiment", experiment];
+        let full = run(own.path(), &args);
+        assert_eq!(full.code, Some(2), "{}", full.stderr);
+        let words = ["card: ", "No space left", "free some space, at least 2 MB"];
+        let is_named = words.iter().all(|word| full.stderr.contains(word));
+        assert!(
+            is_named || full.stderr.contains("nothing was measured"),
+            "{}",
+            full.stderr
+        );
+        assert!(full.stderr.starts_with("error: card: "), "{}", full.stderr);
+        assert!(!full.stderr.contains("do not trust"), "{}", full.stderr);
+        assert!(tree(own.path()) == before);
+    }
+    // Room for a folder, and for no case of the search for the fast zone.
+    fs::remove_file(card.join("spare")).unwrap();
+    let before = tree(own.path());
+    for (experiment, needed) in [("cache-size", "3 MB"), ("chunk-sweep", "75 MB")] {
+        let args = ["flash-benchmark", "card", "--experiment", experiment];
+        let full = run(own.path(), &[&args[..], &["--json", "-"]].concat());
+        let needs = format!("needs {needed} of free space");
+        assert_refused(&last_line(&full), &["card: nothing was measured", &needs]);
+        let figures = results(&full.stdout);
+        let all = figures["rows"].as_array().unwrap();
+        assert!(!all.is_empty() && all.iter().all(|row| row["outcome"] == "skipped"));
+        assert!(!full.stderr.contains("no drop"), "{}", full.stderr);
+        assert!(tree(own.path()) == before);
+    }
+    assert!(
+        Command::new("umount")
+            .arg(&card)
+            .status()
+            .unwrap()
+            .success()
+    );
+}
+
+/// Returns the run with the last line of standard error only: the table is in front of it.
+fn last_line(run: &Run) -> Run {
+    let last = run.stderr.lines().last().unwrap_or_default();
+    Run {
+        code: run.code,
+        stdout: String::new(),
+        stderr: format!("{last}\n"),
+    }
+}
+
+#[test]
+fn a_folder_that_is_exchanged_meanwhile_is_not_touched() {
+    let own = directory();
+    let card = own.path().join("card");
+    fs::create_dir(&card).unwrap();
+    let args = ["flash-benchmark", "card", "--experiment", "file-size"];
+    let many = ["--limit", "1MB", "--repeat", "1000", "--for", "60s"];
+    let child = command(own.path(), &[&args[..], &many].concat())
+        .spawn()
+        .unwrap();
+    let folder = card.join("cardiograph-flash-benchmark-0");
+    wait_until(|| folder.join("00000.bin").exists());
+    let moved = card.join("moved");
+    fs::rename(&folder, &moved).unwrap();
+    let mine = folder.join("00000.bin");
+    fs::create_dir(&folder).unwrap();
+    fs::write(&mine, "mine").unwrap();
+    let written = || {
+        fs::metadata(moved.join("00000.bin"))
+            .unwrap()
+            .modified()
+            .unwrap()
+    };
+    let before = written();
+    wait_until(|| written() > before);
+    let ended = end(child, "-INT");
+    assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+    let warning = "warning: card: interrupted; the new files were removed\n";
+    assert!(ended.stderr.ends_with(warning), "{}", ended.stderr);
+    assert_eq!(fs::read(&mine).unwrap(), b"mine");
+    assert_eq!(names(&moved), [""; 0]);
+    assert_eq!(names(&card), ["cardiograph-flash-benchmark-0", "moved"]);
 }
 
 #[test]

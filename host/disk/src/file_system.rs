@@ -1,8 +1,8 @@
 //! File systems that a disk can be formatted with.
 
+use crate::program::tool;
 use cardiograph_system::has_file_system;
-use std::path::PathBuf;
-use std::process::Command;
+use std::ffi::OsString;
 
 /// A file system of cards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,10 +52,10 @@ impl FileSystem {
             Ok(false) => return Some(format!("the kernel has no {name}")),
             Ok(true) => {}
         }
-        match tool(&format!("mkfs.{name}")) {
-            Some(_) => None,
-            None => Some(format!("no mkfs.{name}; install {}", self.package())),
-        }
+        let mkfs = format!("mkfs.{name}");
+        let needed = [(mkfs.as_str(), self.package()), ("losetup", "util-linux")];
+        let missing = needed.into_iter().find(|(name, _)| tool(name).is_none());
+        missing.map(|(name, package)| format!("no {name}; install {package}"))
     }
 
     /// Returns the package with the program that formats.
@@ -68,42 +68,26 @@ impl FileSystem {
         }
     }
 
-    /// Returns the command that formats a device. Nothing is discarded or left for later, because both would change
-    /// what is measured.
-    pub(crate) fn mkfs(self, device: &str, block_bytes: Option<u32>) -> Option<Command> {
-        let mut mkfs = Command::new(tool(&format!("mkfs.{}", self.name()))?);
-        let unit = match self {
-            FileSystem::Ext2 | FileSystem::Ext3 => {
-                mkfs.args(["-q", "-F", "-E", "nodiscard"]);
-                Some("-b")
-            }
+    /// Returns the command that formats a device, as words. Nothing is discarded or left for later, because both would
+    /// change what is measured.
+    pub(crate) fn mkfs(self, device: &str, block_bytes: Option<u32>) -> Option<Vec<OsString>> {
+        let program = tool(&format!("mkfs.{}", self.name()))?;
+        let (options, unit): (&[&str], _) = match self {
+            FileSystem::Ext2 | FileSystem::Ext3 => (&["-q", "-F", "-E", "nodiscard"], Some("-b")),
             FileSystem::Ext4 => {
-                mkfs.args(["-q", "-F", "-E"]);
-                mkfs.arg("nodiscard,lazy_itable_init=0,lazy_journal_init=0");
-                Some("-b")
+                let now = "nodiscard,lazy_itable_init=0,lazy_journal_init=0";
+                (&["-q", "-F", "-E", now], Some("-b"))
             }
-            FileSystem::Vfat => {
-                mkfs.arg("-I");
-                Some("-S")
-            }
-            FileSystem::Exfat => None,
-            FileSystem::F2fs => {
-                mkfs.args(["-q", "-f", "-t", "0"]);
-                None
-            }
+            FileSystem::Vfat => (&["-I"], Some("-S")),
+            FileSystem::Exfat => (&[], None),
+            FileSystem::F2fs => (&["-q", "-f", "-t", "0"], None),
         };
+        let mut words = vec![program.into_os_string()];
+        words.extend(options.iter().map(OsString::from));
         if let (Some(option), Some(bytes)) = (unit, block_bytes) {
-            mkfs.args([option, &bytes.to_string()]);
+            words.extend([option.into(), bytes.to_string().into()]);
         }
-        mkfs.arg(device);
-        Some(mkfs)
+        words.push(device.into());
+        Some(words)
     }
-}
-
-/// Finds a program of the administrator, also for users whose PATH does not have it.
-pub(crate) fn tool(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let always = ["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from);
-    let mut folders = std::env::split_paths(&path).chain(always);
-    folders.find_map(|folder| Some(folder.join(name)).filter(|file| file.is_file()))
 }

@@ -23,6 +23,7 @@ mod marker;
 mod medium;
 mod mounts;
 mod pattern;
+mod program;
 mod raw;
 mod read;
 mod scratch;

@@ -11,13 +11,14 @@
 //! which bypasses the page cache, and is mounted where only this process sees it ([`Mount`]). The loop device detaches
 //! itself when its last user closes it (autoclear), so that neither survives the process. What survives is the marker.
 
-use crate::file_system::tool;
 use crate::marker::{MARKER_BYTES, Marker};
+use crate::program::{Unfinished, last_line, run, tool};
 use crate::{Aligned, DiskError, FileSystem, Medium, RawDisk};
-use cardiograph_system::Mount;
+use cardiograph_system::{Mount, in_own_group, is_of_medium};
 use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -27,7 +28,7 @@ pub const REGION_BEGIN_BYTES: u64 = 4 << 20;
 /// Smallest disk that is formatted.
 pub const SCRATCH_BYTES_MIN: u64 = 32 << 20;
 
-/// Bytes of the region that are cleared before it is formatted and at the end: all signatures of file systems.
+/// Bytes that are cleared where signatures of file systems and partition tables can be.
 const CLEARED_BYTES: usize = 1 << 20;
 
 /// A disk whose content belongs to this run.
@@ -67,6 +68,29 @@ pub enum ScratchError {
         /// Last line that it printed.
         said: String,
     },
+    /// The file system cannot have blocks of the requested size on this disk.
+    BlockSize {
+        /// Name of the program that formats.
+        name: String,
+        /// Its reason.
+        said: String,
+    },
+    /// The caller stopped the program that formats; the disk still has its marker.
+    Interrupted,
+}
+
+impl ScratchError {
+    /// Returns true if the disk or its connection caused the error, and not this computer.
+    pub fn is_of_medium(&self) -> bool {
+        // A program reports an error as a text; EIO is the one that the kernel returns for its files.
+        const EIO: &str = "Input/output error";
+        match self {
+            ScratchError::Disk(DiskError::Io { source, .. }) => is_of_medium(source),
+            ScratchError::Io { source, .. } => is_of_medium(source),
+            ScratchError::Tool { said, .. } => said.contains(EIO),
+            _ => false,
+        }
+    }
 }
 
 impl std::error::Error for ScratchError {}
@@ -81,7 +105,10 @@ impl fmt::Display for ScratchError {
                 SCRATCH_BYTES_MIN >> 20
             ),
             ScratchError::Io { action, source } => write!(f, "{action}: {source}"),
-            ScratchError::Tool { name, said } => write!(f, "{name}: {said}"),
+            ScratchError::Tool { name, said } | ScratchError::BlockSize { name, said } => {
+                write!(f, "{name}: {said}")
+            }
+            ScratchError::Interrupted => f.write_str("interrupted"),
         }
     }
 }
@@ -133,7 +160,13 @@ impl Scratch {
         self.mark()
     }
 
-    /// Creates a file system with blocks of the given size (sectors for vfat), and mounts it.
+    /// Returns the step that the marker names.
+    pub fn current_step(&self) -> &str {
+        &self.marker.step
+    }
+
+    /// Creates a file system with blocks of the given size (sectors for vfat), and mounts it. `go_on` may stop the program
+    /// that formats.
     ///
     /// # Errors
     /// [`ScratchError`].
@@ -142,15 +175,13 @@ impl Scratch {
         file_system: FileSystem,
         block_bytes: Option<u32>,
         is_synchronous: bool,
+        go_on: &mut dyn FnMut() -> ControlFlow<()>,
     ) -> Result<Formatted, ScratchError> {
         let name = file_system.name();
         self.step(name)?;
         self.clear_region()?;
-        let (begin_bytes, length_bytes) = self.region();
-        let attached = Attached::over(&self.disk.identity().device, begin_bytes, length_bytes)?;
-        let program = format!("mkfs.{name}");
-        let mkfs = file_system.mkfs(&attached.device, block_bytes);
-        run(&program, mkfs)?;
+        let attached = self.attach()?;
+        self.make(file_system, &attached, block_bytes, go_on)?;
         let mount = Mount::new(name, &attached.device, is_synchronous);
         let mount = mount.map_err(|source| ScratchError::Io {
             action: format!("mounting {name}"),
@@ -162,13 +193,55 @@ impl Scratch {
         })
     }
 
-    /// Clears the signatures of the region and then the marker, so that the disk is blank.
+    fn attach(&self) -> Result<Attached, ScratchError> {
+        let (begin_bytes, length_bytes) = self.region();
+        let disk = self.disk.identity();
+        Attached::over(&disk.device, begin_bytes, length_bytes, disk.block_bytes)
+    }
+
+    fn make(
+        &self,
+        file_system: FileSystem,
+        attached: &Attached,
+        block_bytes: Option<u32>,
+        go_on: &mut dyn FnMut() -> ControlFlow<()>,
+    ) -> Result<(), ScratchError> {
+        let name = format!("mkfs.{}", file_system.name());
+        let least_bytes = self.disk.block_bytes();
+        // mkfs.vfat would use larger sectors instead.
+        if file_system == FileSystem::Vfat && block_bytes.is_some_and(|bytes| bytes < least_bytes) {
+            let said =
+                format!("sectors have at least {least_bytes} B, the size of the disk's blocks");
+            return Err(ScratchError::BlockSize { name, said });
+        }
+        let Some(mkfs) = file_system.mkfs(&attached.device, block_bytes) else {
+            let said = String::from("no such program; install it");
+            return Err(ScratchError::Tool { name, said });
+        };
+        run(&mkfs, &attached.open, go_on).map_err(|unfinished| match unfinished {
+            Unfinished::Interrupted => ScratchError::Interrupted,
+            Unfinished::Failed(said) => {
+                let is_too_small = block_bytes.is_some_and(|bytes| bytes < least_bytes);
+                match is_too_small {
+                    true => ScratchError::BlockSize { name, said },
+                    false => ScratchError::Tool { name, said },
+                }
+            }
+        })
+    }
+
+    /// Clears the signatures of the region, both ends of the disk, and the marker last: no program finds a file system,
+    /// a partition table or its backup on the disk. Other data stay.
     ///
     /// # Errors
     /// [`ScratchError`]; the marker may still be there.
     pub fn end(mut self) -> Result<RawDisk, ScratchError> {
         self.disk.check_unchanged().map_err(ScratchError::Disk)?;
         self.clear_region()?;
+        let last_bytes = self.disk.capacity_bytes() - CLEARED_BYTES as u64;
+        self.write(last_bytes, &[0; CLEARED_BYTES])?;
+        let after_marker = [0; CLEARED_BYTES - MARKER_BYTES];
+        self.write(MARKER_BYTES as u64, &after_marker)?;
         self.write(0, &[0; MARKER_BYTES])?;
         Ok(self.disk)
     }
@@ -212,26 +285,36 @@ impl Formatted {
 /// A loop device that detaches itself when its last user closes it, even if this process is killed.
 struct Attached {
     device: String,
-    _open: File,
+    open: File,
 }
 
 impl Attached {
-    fn over(disk: &str, begin_bytes: u64, length_bytes: u64) -> Result<Attached, ScratchError> {
+    fn over(
+        disk: &str,
+        begin_bytes: u64,
+        length_bytes: u64,
+        block_bytes: u32,
+    ) -> Result<Attached, ScratchError> {
         // A shell of its own, which ends its work even if this process is killed meanwhile: while it has the device
         // open, detaching it only asks for that at the last close. It waits until this process has opened it, too.
         const SCRIPT: &str = r#"
-            d=$("$0" --find --show --direct-io=on --offset "$1" --sizelimit "$2" "$3") || exit 1
+            d=$("$0" --find --show --direct-io=on --sector-size "$4" --offset "$1" --sizelimit "$2" "$3") || exit 1
             exec 3<"$d"; "$0" --detach "$d" && echo "$d" && cat >/dev/null"#;
         let failed = |said: String| ScratchError::Tool {
             name: String::from("losetup"),
             said,
         };
         let losetup = tool("losetup");
-        let losetup = losetup.ok_or_else(|| failed(String::from("no such program; install it")))?;
+        let losetup =
+            losetup.ok_or_else(|| failed(String::from("no such program; install util-linux")))?;
         let mut shell = Command::new("sh");
-        shell.args(["-c", SCRIPT]).arg(losetup);
+        shell.args(["-c", SCRIPT]).arg(losetup).env("LC_ALL", "C");
         shell.args([&begin_bytes.to_string(), &length_bytes.to_string(), disk]);
-        shell.stdin(Stdio::piped()).stdout(Stdio::piped());
+        shell.arg(block_bytes.to_string());
+        shell.stdin(Stdio::piped());
+        shell.stdout(Stdio::piped()).stderr(Stdio::piped());
+        // Ctrl-C between the two calls of losetup would leave the device attached.
+        in_own_group(&mut shell);
         let mut child = shell.spawn().map_err(|error| failed(error.to_string()))?;
         let mut device = String::new();
         if let Some(output) = &mut child.stdout {
@@ -240,36 +323,16 @@ impl Attached {
         let device = device.trim().to_string();
         let open = File::open(&device);
         // Closes its input.
-        let _ = child.wait();
+        let output = child.wait_with_output();
         if device.is_empty() {
-            return Err(failed(format!("no loop device on {disk}")));
+            let text = output.map(|output| String::from_utf8_lossy(&output.stderr).into_owned());
+            let said = text.ok().as_deref().and_then(last_line);
+            return Err(failed(said.unwrap_or(format!("no loop device on {disk}"))));
         }
         let open = open.map_err(|source| ScratchError::Io {
             action: format!("opening {device}"),
             source,
         })?;
-        Ok(Attached {
-            device,
-            _open: open,
-        })
+        Ok(Attached { device, open })
     }
-}
-
-/// Runs a program to its end, and returns what it printed.
-fn run(name: &str, command: Option<Command>) -> Result<String, ScratchError> {
-    let failed = |said: String| ScratchError::Tool {
-        name: name.to_string(),
-        said,
-    };
-    let mut command = command.ok_or_else(|| failed(String::from("no such program; install it")))?;
-    let output = command.stdin(Stdio::null()).output();
-    let output = output.map_err(|error| failed(error.to_string()))?;
-    if !output.status.success() {
-        let text = String::from_utf8_lossy(&output.stderr).into_owned();
-        let last = text.lines().rev().find(|line| !line.trim().is_empty());
-        return Err(failed(
-            last.map_or(output.status.to_string(), str::to_string),
-        ));
-    }
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -6,12 +6,14 @@ mod common;
 use cardiograph_disk::{DiskError, FileSystem, Marker, RawDisk, Scratch, ScratchError, System};
 use common::Loop;
 use std::fs;
+use std::ops::ControlFlow;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use tempfile::NamedTempFile;
 
 const BYTES: u64 = 64 << 20;
 const REGION_BEGIN: usize = 4 << 20;
+const CLEARED: usize = 1 << 20;
 
 struct Disk {
     attached: Loop,
@@ -21,9 +23,14 @@ struct Disk {
 impl Disk {
     /// Creates a disk that is full of the user's data.
     fn new(bytes: u64) -> Option<Disk> {
+        Disk::with_options(bytes, &[])
+    }
+
+    /// Creates such a disk with further options of `losetup`.
+    fn with_options(bytes: u64, options: &[&str]) -> Option<Disk> {
         let file = NamedTempFile::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         fs::write(file.path(), vec![b'u'; bytes as usize]).unwrap();
-        let attached = Loop::over(file.path(), &[])?;
+        let attached = Loop::over(file.path(), options)?;
         Some(Disk { attached, file })
     }
 
@@ -76,6 +83,10 @@ fn marker() -> Marker {
     }
 }
 
+fn go_on() -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
 /// Returns the file systems that this computer can format and mount.
 fn available() -> Vec<FileSystem> {
     let all = FileSystem::ALL.into_iter();
@@ -89,7 +100,9 @@ fn every_file_system_is_clean_afterwards_and_leaves_nothing_behind() {
     let mut scratch = disk.scratch();
     for file_system in available() {
         let name = file_system.name();
-        let formatted = scratch.format(file_system, None, false).unwrap();
+        let formatted = scratch
+            .format(file_system, None, false, &mut go_on)
+            .unwrap();
         let path = formatted.path().join("data");
         fs::write(&path, vec![7; 3_000_000]).unwrap();
         formatted.remount(true).unwrap();
@@ -117,7 +130,12 @@ fn every_file_system_is_clean_afterwards_and_leaves_nothing_behind() {
     }
     scratch.end().unwrap();
     let content = disk.content();
-    assert!(content[..4096].iter().all(|&byte| byte == 0));
+    for begin in [0, REGION_BEGIN, content.len() - CLEARED] {
+        let cleared = &content[begin..][..CLEARED];
+        assert!(cleared.iter().all(|&byte| byte == 0), "from byte {begin}");
+    }
+    let between = content[CLEARED..REGION_BEGIN].iter();
+    assert!(between.copied().all(|byte| byte == b'u'), "other data stay");
     let signatures = Command::new("blkid")
         .args(["--probe", disk.device()])
         .output();
@@ -158,7 +176,12 @@ fn block_sizes_and_mount_options_reach_the_file_system() {
     let Some(disk) = Disk::new(BYTES) else { return };
     let mut scratch = disk.scratch();
     for (block_bytes, is_synchronous) in [(1024, false), (4096, true)] {
-        let formatted = scratch.format(FileSystem::Ext2, Some(block_bytes), is_synchronous);
+        let formatted = scratch.format(
+            FileSystem::Ext2,
+            Some(block_bytes),
+            is_synchronous,
+            &mut go_on,
+        );
         let formatted = formatted.unwrap();
         let region = disk.content();
         // s_log_block_size of the superblock.
@@ -170,6 +193,40 @@ fn block_sizes_and_mount_options_reach_the_file_system() {
         assert_eq!(written >= 50_000, is_synchronous, "{written}");
     }
     drop(scratch);
+}
+
+/// mkfs.vfat would use sectors of 4096 B and succeed.
+#[test]
+fn blocks_smaller_than_those_of_the_disk_are_refused() {
+    let Some(disk) = Disk::with_options(BYTES, &["--sector-size", "4096"]) else {
+        return;
+    };
+    let mut scratch = disk.scratch();
+    for (file_system, bytes, reason) in [
+        (FileSystem::Vfat, 512, "at least 4096 B"),
+        (FileSystem::Ext2, 1024, "too small for device"),
+        (FileSystem::Ext4, 2048, "too small for device"),
+    ] {
+        let Err(error) = scratch.format(file_system, Some(bytes), false, &mut go_on) else {
+            panic!("{file_system:?} with {bytes} B");
+        };
+        let text = error.to_string();
+        let is_refused = matches!(error, ScratchError::BlockSize { .. });
+        assert!(is_refused && text.contains(reason), "{text}");
+        assert_eq!(text.matches("mkfs.").count(), 1, "{text}");
+    }
+    if available().contains(&FileSystem::Ext2) {
+        let formatted = scratch.format(FileSystem::Ext2, Some(4096), false, &mut go_on);
+        let formatted = formatted.unwrap();
+        // The loop device has the blocks of the disk, which it needs to bypass the page cache.
+        let mut losetup = Command::new("losetup");
+        let list = losetup.args(["--noheadings", "--raw", "--output", "BACK-FILE,DIO,LOG-SEC"]);
+        let list = String::from_utf8(list.output().unwrap().stdout).unwrap();
+        let own = format!("{} 1 4096", disk.device());
+        assert!(list.lines().any(|line| line == own), "{list}");
+        drop(formatted);
+    }
+    scratch.end().unwrap();
 }
 
 #[test]
@@ -184,7 +241,9 @@ fn a_disk_is_marked_from_the_first_write_to_the_last() {
         "only the marker was written"
     );
     if let Some(&file_system) = available().first() {
-        scratch.format(file_system, None, false).unwrap();
+        scratch
+            .format(file_system, None, false, &mut go_on)
+            .unwrap();
         let step = scratch.disk().marker().unwrap().step;
         assert_eq!(step, file_system.name());
     }

@@ -24,6 +24,6 @@ pub use case::{Case, Unit, Work};
 pub use experiment::{Experiment, Medium, SetUp};
 pub use published::{Published, published};
 pub use report::{Availability, Figures, Outcome, Row, html, markdown, text};
-pub use runner::{Ended, Limits, Target, run};
+pub use runner::{Ended, Limits, Target, run, smallest_bytes};
 pub use scenario::{End, SCENARIOS, Scenario, SyncAfterEach};
 pub use statistics::Statistics;

@@ -3,7 +3,7 @@
 use crate::case::Work;
 use crate::scenario::{End, Scenario, SyncAfterEach};
 use cardiograph_disk::{Aligned, Formatted, Medium, Scratch};
-use cardiograph_system::{Positioned, sync_file_system};
+use cardiograph_system::{Positioned, identity, is_of_medium, path_of_open, sync_file_system};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -19,13 +19,31 @@ pub(crate) type GoOn<'a> = &'a mut dyn FnMut() -> ControlFlow<()>;
 pub(crate) enum Halt {
     /// The caller asked for it.
     Stopped,
-    /// The storage failed.
-    Failed(io::Error),
+    /// An operation failed.
+    Failed(Fault),
+}
+
+/// Reason of a failure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    /// Error as text.
+    pub text: String,
+    /// True if the medium caused it, and not this computer.
+    pub is_of_medium: bool,
+}
+
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Fault {
+        Fault {
+            text: error.to_string(),
+            is_of_medium: is_of_medium(&error),
+        }
+    }
 }
 
 impl From<io::Error> for Halt {
     fn from(error: io::Error) -> Halt {
-        Halt::Failed(error)
+        Halt::Failed(error.into())
     }
 }
 
@@ -111,7 +129,10 @@ pub(crate) fn transfer_raw(
         let address = begin_bytes + offset_bytes;
         let written = disk.write_at(address, buffer.bytes());
         written.map_err(|error| {
-            io::Error::new(error.kind(), format!("byte {address} of the disk: {error}"))
+            Halt::Failed(Fault {
+                text: format!("byte {address} of the disk: {error}"),
+                is_of_medium: is_of_medium(&error),
+            })
         })?;
         poll(go_on)?;
     }
@@ -126,10 +147,14 @@ fn poll(go_on: GoOn) -> Result<(), Halt> {
     }
 }
 
-/// A new folder in a directory, removed with its files when it is dropped.
+/// A new folder in a directory, removed with its files when it is dropped. If somebody renames the folder or the
+/// directory meanwhile, its files stay in it, and nothing else is touched.
 pub(crate) struct Folder<'a> {
+    /// Path at which the folder was created.
+    name: PathBuf,
+    /// Path through the open folder.
     path: PathBuf,
-    /// File for syncing the file system.
+    /// The open folder, for syncing the file system.
     whole: File,
     /// The file system, if this run has mounted it.
     formatted: Option<&'a Formatted>,
@@ -144,10 +169,12 @@ impl<'a> Folder<'a> {
         directory: &Path,
         formatted: Option<&'a Formatted>,
     ) -> io::Result<Folder<'a>> {
-        let path = create_folder(directory)?;
+        let name = create_folder(directory)?;
+        let whole = File::open(&name)?;
         Ok(Folder {
-            whole: File::open(&path)?,
-            path,
+            path: path_of_open(&whole).unwrap_or(name.clone()),
+            name,
+            whole,
             formatted,
             zeros: vec![0; CALL_BYTES_MAX],
             area_bytes: 0,
@@ -313,7 +340,11 @@ const AREA: u32 = 99_999;
 impl Drop for Folder<'_> {
     fn drop(&mut self) {
         self.clear();
-        let _ = std::fs::remove_dir(&self.path);
+        let own = self.whole.metadata().map(|folder| identity(&folder));
+        let named = std::fs::symlink_metadata(&self.name).map(|folder| identity(&folder));
+        if own.is_ok_and(|own| named.is_ok_and(|named| named == own)) {
+            let _ = std::fs::remove_dir(&self.name);
+        }
     }
 }
 

@@ -19,7 +19,7 @@ pub enum Outcome {
     NotAvailable,
     /// The case is larger than the disk, or than a limit.
     Skipped,
-    /// The storage failed; the values are those before.
+    /// An operation failed; the values are those before.
     Failed,
 }
 
@@ -38,6 +38,9 @@ pub struct Row {
     pub outcome: Outcome,
     /// Reason, if there is no complete result.
     pub reason: Option<String>,
+    /// True if the case failed because of the medium, and not of this computer.
+    #[serde(skip)]
+    pub is_fault_of_medium: bool,
     /// Statistics of the values.
     pub statistics: Option<Statistics>,
     /// Value of each repetition.
@@ -347,6 +350,7 @@ mod tests {
             reason: values
                 .is_empty()
                 .then(|| format!("the kernel has no {set_up}")),
+            is_fault_of_medium: false,
             statistics: Statistics::of(values),
             values: values.to_vec(),
             published: published.map(|(min, max)| Published {

@@ -3,11 +3,12 @@
 use crate::cache_zone::{Zone, search};
 use crate::case::{Case, Unit, Work};
 use crate::experiment::{Experiment, Medium, SetUp};
-use crate::place::{Folder, GoOn, Halt, Random, Repetition, transfer_raw};
+use crate::place::{Fault, Folder, GoOn, Halt, Random, Repetition, transfer_raw};
 use crate::published::find;
 use crate::report::{Outcome, Row};
 use crate::statistics::Statistics;
-use cardiograph_disk::{FileSystem, Formatted, Scratch};
+use cardiograph_disk::{Scratch, ScratchError};
+use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -42,6 +43,24 @@ pub enum Ended {
     Failed(String),
 }
 
+/// Returns the length of the smallest file or transfer of these experiments, in bytes; [`Limits::largest_bytes`] must not
+/// be below it. Returns `None` if none of them can run on the target.
+pub fn smallest_bytes(experiments: &[Experiment], is_disk: bool) -> Option<u64> {
+    let of = |experiment: &Experiment| match is_disk {
+        true => experiment.on_disk(),
+        false => vec![experiment.in_directory("").0],
+    };
+    let lengths = experiments.iter().flat_map(of).flat_map(|set_up| {
+        let zone = (set_up.experiment == Experiment::CacheSize).then_some(u64::from(MB));
+        let cases = set_up
+            .cases
+            .into_iter()
+            .map(|case| case.work.largest_bytes());
+        cases.chain(zone).collect::<Vec<_>>()
+    });
+    lengths.min()
+}
+
 /// Part of the free space that a case may use, in percent: file systems become slow when they are full.
 const USABLE_PERCENT: u64 = 90;
 
@@ -53,6 +72,11 @@ const ZONE_REPEATS: u32 = 5;
 
 /// Bytes of a MB, as in the study.
 const MB: u32 = 1_000_000;
+
+/// Case with the result of this search.
+const FAST_ZONE: &str = "fast zone";
+
+const OVER_LIMIT: &str = "larger than --limit";
 
 /// Runs experiments. `watch` gets the number of finished cases and the total, between any two calls to the storage.
 pub fn run(
@@ -125,7 +149,7 @@ impl Run<'_> {
         match set_up.medium {
             Medium::Raw => {
                 if let Err(error) = scratch.step("raw transfers") {
-                    self.fail(set_up, &error.to_string());
+                    self.fail(set_up, error.into());
                     return Ok(());
                 }
                 let (_, free_bytes) = scratch.region();
@@ -143,14 +167,23 @@ impl Run<'_> {
                     self.all(set_up, Outcome::NotAvailable, &obstacle);
                     return Ok(());
                 }
-                match format(scratch, file_system, block_bytes, is_synchronous) {
+                let (done, total) = (self.rows.len(), self.total);
+                let mut go_on = || (self.watch)(done, total.max(done));
+                let formatted =
+                    scratch.format(file_system, block_bytes, is_synchronous, &mut go_on);
+                match formatted {
+                    Err(ScratchError::Interrupted) => Err(Stopped),
+                    Err(error @ ScratchError::BlockSize { .. }) => {
+                        self.all(set_up, Outcome::NotAvailable, &error.to_string());
+                        Ok(())
+                    }
                     Err(error) => {
-                        self.fail(set_up, &error);
+                        self.fail(set_up, error.into());
                         Ok(())
                     }
                     Ok(formatted) => match Folder::new(&formatted.path(), Some(&formatted)) {
                         Err(error) => {
-                            self.fail(set_up, &error.to_string());
+                            self.fail(set_up, error.into());
                             Ok(())
                         }
                         Ok(folder) => self.in_folder(set_up, folder),
@@ -185,9 +218,7 @@ impl Run<'_> {
                 continue;
             }
             match Folder::new(path, None) {
-                Err(error) => {
-                    return Ended::Failed(format!("{error}; choose a directory you may write to"));
-                }
+                Err(error) => return Ended::Failed(no_folder(&error)),
                 Ok(folder) => {
                     if self.in_folder(set_up, folder).is_err() {
                         return Ended::Interrupted;
@@ -202,7 +233,7 @@ impl Run<'_> {
         let free_bytes = match folder.free_bytes() {
             Ok(free_bytes) => free_bytes,
             Err(error) => {
-                self.fail(set_up, &error.to_string());
+                self.fail(set_up, error.into());
                 return Ok(());
             }
         };
@@ -265,9 +296,9 @@ impl Run<'_> {
             _ => work.space_bytes(),
         };
         let skipped = if work.largest_bytes() > largest_bytes {
-            Some(String::from("larger than --limit"))
+            Some(String::from(OVER_LIMIT))
         } else if needed_bytes > free_bytes {
-            Some(format!("needs {} MB", needed_bytes.div_ceil(u64::from(MB))))
+            Some(needs(set_up, needed_bytes))
         } else {
             None
         };
@@ -278,13 +309,11 @@ impl Run<'_> {
         let (values, halt) = self.values(case, &work, repeat);
         let statistics = Statistics::of(&values);
         let row = match &halt {
-            Some(Halt::Failed(error)) => self.push(
-                set_up,
-                &case.name,
-                case.unit,
-                Outcome::Failed,
-                &error.to_string(),
-            ),
+            Some(Halt::Failed(fault)) => {
+                let row = self.push(set_up, &case.name, case.unit, Outcome::Failed, &fault.text);
+                row.is_fault_of_medium = fault.is_of_medium;
+                row
+            }
             _ if statistics.is_none() => return Err(Stopped),
             _ => self.push(set_up, &case.name, case.unit, Outcome::Measured, ""),
         };
@@ -328,20 +357,18 @@ impl Run<'_> {
         let limit_bytes = self.limits.largest_bytes.unwrap_or(u64::MAX);
         let largest_mb = (free_bytes / 2).min(limit_bytes) / u64::from(MB);
         let largest_mb = largest_mb.min(u64::from(ZONE_MB_MAX)) as u32;
+        if largest_mb == 0 {
+            let reason = match limit_bytes < u64::from(MB) {
+                true => String::from(OVER_LIMIT),
+                false => needs(set_up, 2 * u64::from(MB)),
+            };
+            self.all(set_up, Outcome::Skipped, &reason);
+            return Ok(());
+        }
         let first = self.rows.len();
         let mut stopped = Ok(());
         let zone = search(largest_mb, |size_mb| {
-            let case = Case {
-                name: format!("{size_mb} MB"),
-                work: Work::Transfers {
-                    calls: size_mb,
-                    call_bytes: MB,
-                    calls_per_jump: size_mb,
-                    within_bytes: 2 * u64::from(largest_mb) * u64::from(MB),
-                },
-                repeats: ZONE_REPEATS,
-                unit: Unit::MbPerS,
-            };
+            let case = transfer_of(size_mb, largest_mb);
             let median = self.case(set_up, &case, free_bytes, repeat);
             median.unwrap_or_else(|Stopped| {
                 stopped = Err(Stopped);
@@ -349,6 +376,8 @@ impl Run<'_> {
             })
         });
         stopped?;
+        // The search ends with the first transfer that fails.
+        let last = self.rows.last().map(|row| row.case.clone());
         let mb = |row: &Row| {
             row.case
                 .split(' ')
@@ -359,9 +388,13 @@ impl Run<'_> {
         let (outcome, reason) = match zone {
             Some(Zone::UpTo(_)) => (Outcome::Measured, String::new()),
             Some(Zone::NotFound) => (Outcome::NotFound, format!("no drop up to {largest_mb} MB")),
-            None => (Outcome::Failed, String::from("a transfer failed")),
+            None => {
+                let last = last.unwrap_or_default();
+                let reason = format!("the search ended at {last}, which failed");
+                (Outcome::NotFound, reason)
+            }
         };
-        let row = self.push(set_up, "fast zone", Unit::Megabytes, outcome, &reason);
+        let row = self.push(set_up, FAST_ZONE, Unit::Megabytes, outcome, &reason);
         if let Some(Zone::UpTo(mb)) = zone {
             row.values = vec![f64::from(mb)];
             row.statistics = Statistics::of(&row.values);
@@ -369,8 +402,13 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn fail(&mut self, set_up: &SetUp, reason: &str) {
-        self.all(set_up, Outcome::Failed, reason);
+    /// Adds a failed row for each case of a set-up.
+    fn fail(&mut self, set_up: &SetUp, fault: Fault) {
+        let first = self.rows.len();
+        self.all(set_up, Outcome::Failed, &fault.text);
+        for row in &mut self.rows[first..] {
+            row.is_fault_of_medium = fault.is_of_medium;
+        }
     }
 
     /// Adds a row without a result for each case of a set-up.
@@ -379,7 +417,7 @@ impl Run<'_> {
             self.push(set_up, &case.name, case.unit, outcome, reason);
         }
         if set_up.cases.is_empty() {
-            self.push(set_up, "fast zone", Unit::Megabytes, outcome, reason);
+            self.push(set_up, FAST_ZONE, Unit::Megabytes, outcome, reason);
         }
     }
 
@@ -399,6 +437,7 @@ impl Run<'_> {
             unit,
             outcome,
             reason: Some(reason.to_string()).filter(|reason| !reason.is_empty()),
+            is_fault_of_medium: false,
             statistics: None,
             values: Vec::new(),
             published: find(experiment, &set_up.name, case, self.any_set_up),
@@ -410,12 +449,48 @@ impl Run<'_> {
     }
 }
 
-fn format(
-    scratch: &mut Scratch,
-    file_system: FileSystem,
-    block_bytes: Option<u32>,
-    is_synchronous: bool,
-) -> Result<Formatted, String> {
-    let formatted = scratch.format(file_system, block_bytes, is_synchronous);
-    formatted.map_err(|error| error.to_string())
+/// Returns a transfer of the search for the fast zone, to anywhere within twice the largest one.
+fn transfer_of(size_mb: u32, largest_mb: u32) -> Case {
+    Case {
+        name: format!("{size_mb} MB"),
+        work: Work::Transfers {
+            calls: size_mb,
+            call_bytes: MB,
+            calls_per_jump: size_mb,
+            within_bytes: 2 * u64::from(largest_mb) * u64::from(MB),
+        },
+        repeats: ZONE_REPEATS,
+        unit: Unit::MbPerS,
+    }
+}
+
+/// States the space that a case needs.
+fn needs(set_up: &SetUp, bytes: u64) -> String {
+    let mb = u64::from(MB);
+    match set_up.medium {
+        Medium::Raw => format!("needs {} MB", bytes.div_ceil(mb)),
+        _ => {
+            let free_bytes = (bytes * 100).div_ceil(USABLE_PERCENT);
+            format!("needs {} MB of free space", free_bytes.div_ceil(mb))
+        }
+    }
+}
+
+fn no_folder(error: &io::Error) -> String {
+    let remedy = match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "free some space, at least 2 MB"
+        }
+        _ => "choose a directory you may write to",
+    };
+    format!("{error}; {remedy}")
+}
+
+impl From<ScratchError> for Fault {
+    fn from(error: ScratchError) -> Fault {
+        Fault {
+            text: error.to_string(),
+            is_of_medium: error.is_of_medium(),
+        }
+    }
 }

@@ -44,6 +44,14 @@ impl LoopDisk {
         })
     }
 
+    /// Writes to the file below the disk.
+    pub fn write(&self, offset_bytes: u64, data: &[u8]) {
+        self.file
+            .as_file()
+            .write_all_at(data, offset_bytes)
+            .unwrap();
+    }
+
     /// Returns everything that is on the disk.
     pub fn content(&self) -> Vec<u8> {
         std::fs::read(self.file.path()).unwrap()
