@@ -6,6 +6,7 @@ from . import cardiograph_native as _native
 from .cardiograph_native import CardiographError
 
 _COLUMNS = ("operation", "file", "offset", "length", "start_ns", "end_ns")
+_TYPES = ("int32", "uint32", "int64", "int64", "int64", "int64")
 
 
 class Trace:
@@ -53,7 +54,12 @@ class Trace:
 
     def to_pandas(self):
         """Returns a ``pandas.DataFrame`` of shape (n, 6)."""
-        return self.to_arrow().to_pandas()
+        import numpy
+        import pandas
+
+        columns = {name: numpy.empty(len(self), kind) for name, kind in zip(_COLUMNS, _TYPES)}
+        self._native._fill(list(columns.values()))
+        return pandas.DataFrame(columns, copy=False)
 
     def to_polars(self):
         """Returns a ``polars.DataFrame`` of shape (n, 6)."""

@@ -1,21 +1,20 @@
 //! Traces as Arrow tables.
 
+use crate::columns::{batch_of, batches};
 use crate::error::{error, json};
 use crate::progress::{Callback, Watch};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::{
-    ArrayRef, Int32Array, Int64Array, RecordBatch, RecordBatchIterator, UInt32Array,
-};
-use arrow_schema::{DataType, Field, Schema};
+use arrow_array::{RecordBatch, RecordBatchIterator};
 use cardiograph_trace::{
     About, Existing, Loaded, NewFile, Operation, OperationKind, ReadOptions, TimeUnit, WriteError,
     read_with_progress, write_csv_to, write_parquet_to,
 };
+use pyo3::buffer::{Element, PyBuffer};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyCapsule};
+use pyo3::types::{PyBytes, PyCapsule, PySlice};
 use serde_json::json as object;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 /// Operations of a file or a run.
 #[pyclass(frozen, module = "cardiograph")]
@@ -49,44 +48,6 @@ impl Trace {
             .get()
             .ok_or_else(|| error("the table is not available; call again"))
     }
-}
-
-/// Converts a trace; the columns are those of Cardiograph's Parquet files.
-fn batch_of(trace: &cardiograph_trace::Trace) -> Result<RecordBatch, arrow_schema::ArrowError> {
-    let rows = trace.len();
-    let (mut kinds, mut files) = (Vec::with_capacity(rows), Vec::with_capacity(rows));
-    let numbers = || Vec::<i64>::with_capacity(rows);
-    let (mut offsets, mut lengths) = (numbers(), numbers());
-    let (mut starts, mut ends) = (numbers(), numbers());
-    for operation in trace.operations() {
-        kinds.push(match operation.kind {
-            OperationKind::Write => 0_i32,
-            OperationKind::Read => 1,
-        });
-        files.push(operation.file);
-        offsets.push(operation.offset_bytes as i64);
-        lengths.push(operation.length_bytes as i64);
-        starts.push(operation.start_ns as i64);
-        ends.push(operation.end_ns as i64);
-    }
-    let field = |name: &str, kind| Field::new(name, kind, false);
-    let schema = Schema::new(vec![
-        field("operation", DataType::Int32),
-        field("file", DataType::UInt32),
-        field("offset", DataType::Int64),
-        field("length", DataType::Int64),
-        field("start_ns", DataType::Int64),
-        field("end_ns", DataType::Int64),
-    ]);
-    let columns: Vec<ArrayRef> = vec![
-        Arc::new(Int32Array::from(kinds)),
-        Arc::new(UInt32Array::from(files)),
-        Arc::new(Int64Array::from(offsets)),
-        Arc::new(Int64Array::from(lengths)),
-        Arc::new(Int64Array::from(starts)),
-        Arc::new(Int64Array::from(ends)),
-    ];
-    RecordBatch::try_new(Arc::new(schema), columns)
 }
 
 #[pymethods]
@@ -138,6 +99,22 @@ impl Trace {
         )
     }
 
+    /// Copies the columns into arrays of int32, uint32 and four times int64, each with a value per row.
+    fn _fill(&self, py: Python<'_>, arrays: [Bound<'_, PyAny>; 6]) -> PyResult<()> {
+        let [operation, file, offset, length, start_ns, end_ns] = arrays;
+        let mut row = 0;
+        batches(&self.trace, |columns| {
+            copy(&columns.operation, &operation, row)?;
+            copy(&columns.file, &file, row)?;
+            copy(&columns.offset, &offset, row)?;
+            copy(&columns.length, &length, row)?;
+            copy(&columns.start_ns, &start_ns, row)?;
+            copy(&columns.end_ns, &end_ns, row)?;
+            row += columns.start_ns.len();
+            py.check_signals()
+        })
+    }
+
     fn _figures(&self, py: Python<'_>, stall_threshold_ns: Option<u64>) -> PyResult<String> {
         if self.kind != "trace" {
             return Err(error(
@@ -167,6 +144,14 @@ impl Trace {
             file.commit().map_err(error)
         })
     }
+}
+
+/// Copies values into an array from `row` on.
+fn copy<T: Element + Copy>(values: &[T], array: &Bound<'_, PyAny>, row: usize) -> PyResult<()> {
+    let py = array.py();
+    let rows = PySlice::new(py, row as isize, (row + values.len()) as isize, 1);
+    let part = array.get_item(rows)?;
+    PyBuffer::get(&part)?.copy_from_slice(py, values)
 }
 
 fn copy_of(trace: &cardiograph_trace::Trace) -> cardiograph_trace::Trace {

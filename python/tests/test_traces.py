@@ -51,6 +51,37 @@ def test_all_readers_see_the_same_table(trace, parquet):
     assert total == [(int((expected.end_ns - expected.start_ns).sum()), len(trace))]
 
 
+@pytest.mark.parametrize("rows", [1, 4095, 4096, 4097, 70_000])
+def test_tables_have_the_rows_that_were_written(rows, tmp_path):
+    seed = 18 + rows
+    print(f"seed {seed}")
+    random = numpy.random.default_rng(seed)
+    # One file, then three in turn, then random places; some operations and pauses last longer than 2^32 ns.
+    part = numpy.arange(rows) * 3 // max(rows, 1)
+    spans = random.integers(0, 10_000, 2 * rows)
+    spans[random.integers(0, 2 * rows, rows // 500)] += 1 << 33
+    times = numpy.cumsum(spans)
+    columns = {
+        "operation": numpy.where(part == 2, random.integers(0, 2, rows), 0).astype("int32"),
+        "file": numpy.where(part == 1, 5 + numpy.arange(rows) % 3, part).astype("uint32"),
+        "offset": numpy.where(part == 2, random.integers(0, 1 << 40, rows), numpy.arange(rows) // 3 * 512),
+        "length": numpy.full(rows, 512),
+        "start_ns": times[::2],
+        "end_ns": times[1::2],
+    }
+    expected = pandas.DataFrame(columns)
+    path = tmp_path / "t.parquet"
+    cardiograph.write_trace(expected, path)
+    trace = cardiograph.read(path)
+    frame = trace.to_pandas()
+    pandas.testing.assert_frame_equal(frame, expected)
+    pandas.testing.assert_frame_equal(trace.to_arrow().to_pandas(), expected)
+    pandas.testing.assert_frame_equal(pandas.read_parquet(path), expected, check_dtype=False)
+    # The frame is the caller's own.
+    frame.loc[:, "file"] = 0
+    pandas.testing.assert_frame_equal(trace.to_pandas(), expected)
+
+
 def test_arrow_tables_share_memory(trace):
     first, second = pyarrow.table(trace), pyarrow.table(trace)
     address = lambda table: table["start_ns"].chunk(0).buffers()[1].address

@@ -68,6 +68,14 @@ impl Run {
         }
     }
 
+    /// Returns file and offset in bytes of operation `index`.
+    pub fn file_and_offset(&self, index: u64) -> (u32, u64) {
+        let files = u64::from(self.files.max(1));
+        let rounds_bytes = (index / files).wrapping_mul(self.length_bytes);
+        let file = self.file.wrapping_add((index % files) as u32);
+        (file, self.offset_bytes.wrapping_add(rounds_bytes))
+    }
+
     /// File and offset of every operation.
     fn positions(&self) -> impl Iterator<Item = Position> + Clone + '_ {
         let first = Position {

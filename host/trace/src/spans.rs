@@ -241,6 +241,25 @@ impl Spans {
             })
     }
 
+    /// Calls `take` with the start and end of every operation in ns, in order.
+    pub(crate) fn each_start_and_end_ns(&self, mut take: impl FnMut(u64, u64)) {
+        let mut long = self.long.iter();
+        let mut end_ns = self.first_start_ns;
+        for part in (0..).map_while(|index| self.part(index)) {
+            let chunk = match part {
+                Part::Memory(chunk) => Loaded::Memory(&chunk.idle_ns, &chunk.duration_ns),
+                Part::Spilled(first) => Loaded::Read(self.read_chunk(first)),
+            };
+            let (idle_ns, duration_ns) = chunk.slices();
+            for (&idle_ns, &duration_ns) in idle_ns.iter().zip(duration_ns) {
+                let (idle_ns, duration_ns) = widened(idle_ns, duration_ns, &mut long);
+                let start_ns = end_ns + idle_ns;
+                end_ns = start_ns + duration_ns;
+                take(start_ns, end_ns);
+            }
+        }
+    }
+
     fn idle_and_durations_ns(&self) -> IdleAndDurations<'_> {
         IdleAndDurations {
             spans: self,
@@ -261,13 +280,28 @@ enum Loaded<'a> {
 
 impl Loaded<'_> {
     #[inline]
+    fn slices(&self) -> (&[u32], &[u32]) {
+        match self {
+            Loaded::Memory(idle_ns, duration_ns) => (idle_ns, duration_ns),
+            Loaded::Read(chunk) => (&chunk.idle_ns, &chunk.duration_ns),
+        }
+    }
+
+    #[inline]
     fn get(&self, at: usize) -> Option<(u32, u32)> {
-        let (idle_ns, duration_ns) = match self {
-            Loaded::Memory(idle_ns, duration_ns) => (*idle_ns, *duration_ns),
-            Loaded::Read(chunk) => (&chunk.idle_ns[..], &chunk.duration_ns[..]),
-        };
+        let (idle_ns, duration_ns) = self.slices();
         Some((*idle_ns.get(at)?, *duration_ns.get(at)?))
     }
+}
+
+/// Returns idle time and duration of an operation, which may be in the side table.
+#[inline]
+fn widened(idle_ns: u32, duration_ns: u32, long: &mut std::slice::Iter<Long>) -> (u64, u64) {
+    if duration_ns == ESCAPE {
+        let long = long.next();
+        return long.map_or((0, 0), |long| (long.idle_ns, long.duration_ns));
+    }
+    (u64::from(idle_ns), u64::from(duration_ns))
 }
 
 /// Idle time before every operation, and its duration, in ns.
@@ -297,11 +331,7 @@ impl Iterator for IdleAndDurations<'_> {
             (self.next_part, self.at) = (self.next_part + 1, 0);
         };
         self.at += 1;
-        if duration_ns == ESCAPE {
-            let long = self.long.next();
-            return Some(long.map_or((0, 0), |long| (long.idle_ns, long.duration_ns)));
-        }
-        Some((u64::from(idle_ns), u64::from(duration_ns)))
+        Some(widened(idle_ns, duration_ns, &mut self.long))
     }
 }
 
@@ -375,7 +405,14 @@ mod tests {
         all
     }
 
+    fn each(spans: &Spans) -> Vec<(u64, u64)> {
+        let mut all = Vec::new();
+        spans.each_start_and_end_ns(|start_ns, end_ns| all.push((start_ns, end_ns)));
+        all
+    }
+
     fn equal(a: &Spans, b: &Spans) -> bool {
+        assert!(a.starts_and_ends_ns().eq(each(a)));
         a.starts_and_ends_ns().eq(b.starts_and_ends_ns()) && durations(a) == durations(b)
     }
 

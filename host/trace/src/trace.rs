@@ -137,6 +137,12 @@ impl Trace {
         self.runs.as_slice()
     }
 
+    /// Calls `take` with the start and end of every operation in ns, in chronological order. With
+    /// [`runs`](Self::runs), several times as fast as [`operations`](Self::operations).
+    pub fn times(&self, take: impl FnMut(u64, u64)) {
+        self.spans.each_start_and_end_ns(take);
+    }
+
     /// All operations in chronological order.
     pub fn operations(&self) -> impl Iterator<Item = Operation> + Clone + '_ {
         let times_ns = self.spans.starts_and_ends_ns();
