@@ -64,8 +64,11 @@ pub(crate) fn run(
         let _ = errors.map(|mut errors| errors.read_to_end(&mut text));
         String::from_utf8_lossy(&text).into_owned()
     });
+    let mut ended = None;
     let status = loop {
-        if let Some(status) = child.try_wait().map_err(failed)? {
+        ended = ended.or(child.try_wait().map_err(failed)?);
+        // A program that it has started may still have the pipe.
+        if let Some(status) = ended.filter(|_| reader.is_finished()) {
             break status;
         }
         if go_on().is_break() {
@@ -131,18 +134,25 @@ mod tests {
 
     #[test]
     fn a_stopped_program_is_killed_with_everything_that_it_has_started() {
+        stop("wait", |_| true);
+        // The program itself has ended, and has left one that still has the pipe.
+        stop("exit 1", |program| !runs(program));
+    }
+
+    fn stop(end: &str, is_ready: impl Fn(&str) -> bool) {
         let folder = tempfile::tempdir().unwrap();
         let pids = folder.path().join("pids");
         let script = format!(
-            "sleep 600 & echo $! $$ > {0}.new; mv {0}.new {0}; wait",
+            "sleep 600 & echo $! $$ > {0}.new; mv {0}.new {0}; {end}",
             pids.display()
         );
-        let stopped = run_shell(&script, &mut || match pids.exists() {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
+        let read = || std::fs::read_to_string(&pids).unwrap_or_default();
+        let stopped = run_shell(&script, &mut || match read().split_whitespace().nth(1) {
+            Some(program) if is_ready(program) => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
         });
         assert_eq!(stopped, Err(Unfinished::Interrupted));
-        let pids = std::fs::read_to_string(pids).unwrap();
+        let pids = read();
         for pid in pids.split_whitespace() {
             let begun = std::time::Instant::now();
             while runs(pid) {
