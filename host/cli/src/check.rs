@@ -204,7 +204,7 @@ const NOT_A_CERTIFICATE: &str = "The classes are defined for a card in a certain
 fn on_space(args: &Args, error: &io::Error) -> Failure {
     let remedy = match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "another program fills the disk; end it, or lower --limit"
+            "free at least 6 MiB, end the program that fills the disk, or lower --limit"
         }
         _ => "choose a directory you may write to",
     };

@@ -200,36 +200,37 @@ fn a_full_file_system_is_named_and_not_changed() {
     assert!(mount.status().unwrap().success());
     fs::write(card.join("mine"), "mine").unwrap();
     fs::remove_dir(card.join("lost+found")).unwrap();
-    let fill = |name: &str, bytes: usize| {
+    let fill = |name: &str, block_bytes: usize, bytes: usize| {
         let mut file = fs::File::create(card.join(name)).unwrap();
-        let block = vec![b'm'; 4096];
-        let blocks = (0..bytes / 4096).take_while(|_| file.write_all(&block).is_ok());
-        let written = blocks.count();
-        // Before that, the file system only reserves the space.
+        let block = vec![b'm'; block_bytes];
+        let blocks = 0..bytes / block_bytes;
+        let written = blocks.take_while(|_| file.write_all(&block).is_ok());
+        assert!(written.count() > 0 || block_bytes == 1024, "{name}");
         file.sync_all().unwrap();
-        written * 4096
     };
-    fill("spare", 1_500_000);
-    fill("filler", usize::MAX);
+    fill("spare", 4096, 1_500_000);
+    fill("filler", 4096, usize::MAX);
+    // The file system has blocks of 1 KiB: no folder fits.
+    fill("rest", 1024, usize::MAX);
     let before = tree(own.path());
-    for experiment in ["file-size", "cache-size", "sync-scenarios"] {
-        let args = ["flash-benchmark", "card", "--experiment", experiment];
+    let study = ["flash-benchmark", "card", "--experiment"];
+    let of_study = |experiment| [&study[..], &[experiment]].concat();
+    for (args, remedy) in [
+        (of_study("file-size"), "free some space, at least 2 MB"),
+        (of_study("cache-size"), "free some space, at least 2 MB"),
+        (vec!["check", "card"], "free at least 6 MiB"),
+    ] {
         let full = run(own.path(), &args);
-        assert_eq!(full.code, Some(2), "{}", full.stderr);
-        let words = ["card: ", "No space left", "free some space, at least 2 MB"];
-        let is_named = words.iter().all(|word| full.stderr.contains(word));
-        assert!(
-            is_named || full.stderr.contains("nothing was measured"),
-            "{}",
-            full.stderr
-        );
-        assert!(full.stderr.starts_with("error: card: "), "{}", full.stderr);
-        assert!(!full.stderr.contains("do not trust"), "{}", full.stderr);
-        assert!(tree(own.path()) == before);
+        assert_refused(&full, &["error: card: No space left", remedy]);
+        assert_eq!(full.stdout, "", "{args:?}");
+        assert!(tree(own.path()) == before, "{args:?}");
     }
     // Room for a folder, and for no case of the search for the fast zone.
     fs::remove_file(card.join("spare")).unwrap();
     let before = tree(own.path());
+    let check = run(own.path(), &["check", "card"]);
+    assert_refused(&check, &["error: card: ", " free"]);
+    assert!(tree(own.path()) == before);
     for (experiment, needed) in [("cache-size", "3 MB"), ("chunk-sweep", "75 MB")] {
         let args = ["flash-benchmark", "card", "--experiment", experiment];
         let full = run(own.path(), &[&args[..], &["--json", "-"]].concat());
