@@ -8,6 +8,8 @@
 //!
 //! `cargo xtask crates`: packages the crates for other people, and uses the packages.
 //!
+//! `cargo xtask fatfs`: runs ChaN's FatFs on the simulated SPI bus.
+//!
 //! `cargo xtask arduino`: compiles the Arduino library, and runs it on an emulated Mega.
 //!
 //! `cargo xtask c`: a program in C with the library, on this computer.
@@ -58,6 +60,7 @@ mod c;
 mod crates;
 mod dist;
 mod english;
+mod fatfs;
 mod firmware;
 mod fuzz;
 mod judge;
@@ -77,7 +80,7 @@ mod wheel;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask test | english | readme | firmware | crates | arduino | c | python | dist [TARGET] | targets | wheel [TARGET] | page | playground [--test] | pictures | rp2040 | qemu | network [port] | boards [--long] | size | power-cut | bench [overhead|analyze|card|page|pan|playground|recorder|serve] | mutants [--limit SECONDS] | fuzz SECONDS";
+const USAGE: &str = "usage: cargo xtask test | english | readme | firmware | crates | fatfs | arduino | c | python | dist [TARGET] | targets | wheel [TARGET] | page | playground [--test] | pictures | rp2040 | qemu | network [port] | boards [--long] | size | power-cut | bench [overhead|analyze|card|page|pan|playground|recorder|serve] | mutants [--limit SECONDS] | fuzz SECONDS";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -97,6 +100,7 @@ fn main() -> ExitCode {
         ["targets"] => dist::check_targets().map(drop),
         ["python"] => python::tests().map(drop),
         ["crates"] => crates::all().map(drop),
+        ["fatfs"] => fatfs::all().map(drop),
         ["firmware"] => firmware::all().map(drop),
         ["page"] => page::all().map(drop),
         ["playground"] => playground::build().map(drop),

@@ -193,6 +193,18 @@ pub const FOR_PLAYGROUND: &[Package] = &[Package {
     name: "clang",
 }];
 
+/// Packages for FatFs: its bindings are made from its header.
+pub const FOR_FATFS: &[Package] = &[
+    Package {
+        program: "/usr/share/doc/libclang-dev",
+        name: "libclang-dev",
+    },
+    Package {
+        program: "fsck.fat",
+        name: "dosfstools",
+    },
+];
+
 /// Packages for the library for C.
 pub const FOR_C: &[Package] = &[
     Package {

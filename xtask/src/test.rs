@@ -3,7 +3,7 @@
 use crate::packages::DEVICE_TARGET;
 use crate::run::{capture, cargo, check};
 use crate::{
-    arduino, boards, c, crates, dist, english, firmware, fuzz, packages, page, playground,
+    arduino, boards, c, crates, dist, english, fatfs, firmware, fuzz, packages, page, playground,
     power_cut, python, qemu, readme, rp2040, size,
 };
 
@@ -58,6 +58,7 @@ pub fn everything() -> Result<(), String> {
     if count.failed == 0 {
         count.passed += power_cut::all()?;
         count.passed += crates::all()?;
+        count.passed += fatfs::all()?;
         count.passed += firmware::all()?;
         count.passed += arduino::all()?;
         count.passed += c::all()?;
