@@ -1,6 +1,6 @@
 //! Errors of access to a disk, with remedies.
 
-use cardiograph_system::is_without_medium;
+use cardiograph_system::{is_of_medium, is_without_medium};
 use std::fmt;
 use std::io;
 
@@ -130,7 +130,8 @@ impl fmt::Display for DiskError {
                     io::ErrorKind::PermissionDenied => {
                         "run the command as root, or join the group that owns the device"
                     }
-                    _ => "check that the disk is connected",
+                    _ if is_of_medium(source) => "check that the disk is connected",
+                    _ => "resolve this, and run the command again",
                 };
                 write!(f, "{path}: {source}; {remedy}")
             }

@@ -55,15 +55,19 @@ pub(crate) fn run(
     // Messages are compared with those of the C library.
     shell.arg(setpriv).args(words).env("LC_ALL", "C");
     shell.stdin(device.try_clone().map_err(failed)?);
-    shell.stdout(Stdio::null()).stderr(Stdio::piped());
+    shell.stdout(Stdio::null());
     in_own_group(&mut shell);
-    let mut child = shell.spawn().map_err(failed)?;
-    let errors = child.stderr.take();
-    let reader = std::thread::spawn(move || {
+    // Before the program: without a thread that reads its messages, it must not begin.
+    let (mut errors, messages) = std::io::pipe().map_err(failed)?;
+    let reader = std::thread::Builder::new().spawn(move || {
         let mut text = Vec::new();
-        let _ = errors.map(|mut errors| errors.read_to_end(&mut text));
+        let _ = errors.read_to_end(&mut text);
         String::from_utf8_lossy(&text).into_owned()
     });
+    let reader = reader.map_err(failed)?;
+    let mut child = shell.stderr(messages).spawn().map_err(failed)?;
+    // Closes this end of the pipe.
+    drop(shell);
     let mut ended = None;
     let status = loop {
         ended = ended.or(child.try_wait().map_err(failed)?);

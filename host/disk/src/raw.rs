@@ -111,7 +111,7 @@ impl RawDisk {
     /// Returns true if the kernel no longer knows the disk.
     pub fn has_vanished(&self) -> bool {
         let found = self.system.find(&self.identity.device, &self.number);
-        found.is_err()
+        found.is_err_and(|error| !matches!(error, DiskError::Io { .. }))
     }
 
     fn check_numbers(&self) -> Result<(), DiskError> {

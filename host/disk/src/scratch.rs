@@ -239,26 +239,29 @@ impl Scratch {
         self.disk.check_unchanged().map_err(ScratchError::Disk)?;
         self.clear_region()?;
         let last_bytes = self.disk.capacity_bytes() - CLEARED_BYTES as u64;
-        self.write(last_bytes, &[0; CLEARED_BYTES])?;
-        let after_marker = [0; CLEARED_BYTES - MARKER_BYTES];
-        self.write(MARKER_BYTES as u64, &after_marker)?;
-        self.write(0, &[0; MARKER_BYTES])?;
+        self.clear(last_bytes, CLEARED_BYTES)?;
+        self.clear(MARKER_BYTES as u64, CLEARED_BYTES - MARKER_BYTES)?;
+        self.clear(0, MARKER_BYTES)?;
         Ok(self.disk)
     }
 
     fn mark(&mut self) -> Result<(), ScratchError> {
-        self.write(0, &self.marker.block())
+        let mut block = Aligned::zeros(MARKER_BYTES);
+        block.bytes().copy_from_slice(&self.marker.block());
+        self.write(0, block)
     }
 
     fn clear_region(&mut self) -> Result<(), ScratchError> {
-        self.write(REGION_BEGIN_BYTES, &[0; CLEARED_BYTES])
+        self.clear(REGION_BEGIN_BYTES, CLEARED_BYTES)
+    }
+
+    fn clear(&mut self, offset_bytes: u64, length: usize) -> Result<(), ScratchError> {
+        self.write(offset_bytes, Aligned::zeros(length))
     }
 
     /// Writes data, and waits until the disk has them.
-    fn write(&mut self, offset_bytes: u64, data: &[u8]) -> Result<(), ScratchError> {
-        let mut buffer = Aligned::zeros(data.len());
-        buffer.bytes().copy_from_slice(data);
-        let written = self.disk.write_at(offset_bytes, buffer.bytes());
+    fn write(&mut self, offset_bytes: u64, mut data: Aligned) -> Result<(), ScratchError> {
+        let written = self.disk.write_at(offset_bytes, data.bytes());
         let written = written.and_then(|()| self.disk.flush());
         written.map_err(|source| ScratchError::Io {
             action: format!("writing byte {offset_bytes} of the disk"),

@@ -5,6 +5,7 @@ use crate::identity::{Identity, text};
 use crate::mounts::{mounts, swaps};
 use cardiograph_system::{device_number, identity, is_block_device};
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Paths of the kernel's views of this computer.
@@ -45,11 +46,15 @@ impl System {
     /// Finds the whole disk with a device number, such as `8:16`.
     ///
     /// # Errors
-    /// [`DiskError::NotADisk`], [`DiskError::Partition`] or [`DiskError::NoMedium`].
+    /// [`DiskError::NotADisk`], [`DiskError::Partition`] or [`DiskError::NoMedium`]; [`DiskError::Io`] if the disk is
+    /// there and cannot be inspected.
     pub(crate) fn find(&self, device: &str, number: &str) -> Result<Found, DiskError> {
         let link = self.sys.join("dev/block").join(number);
-        let folder = fs::canonicalize(link).map_err(|_| DiskError::NotADisk {
-            path: device.to_string(),
+        let folder = fs::canonicalize(link).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => DiskError::NotADisk {
+                path: device.to_string(),
+            },
+            _ => DiskError::io(device, error),
         })?;
         if folder.join("partition").exists() {
             let disk = folder.parent().map(name_of).unwrap_or_default();
@@ -59,6 +64,7 @@ impl System {
             });
         }
         let found = Found::at(device, folder);
+        fs::read(found.folder.join("size")).map_err(|error| DiskError::io(device, error))?;
         if self.identity(&found).capacity_bytes == 0 {
             return Err(DiskError::NoMedium {
                 path: device.to_string(),
@@ -84,6 +90,7 @@ impl System {
 
     /// Returns an error if anything uses the disk or one of its partitions.
     pub(crate) fn check_unused(&self, found: &Found) -> Result<(), DiskError> {
+        self.check_lists(found)?;
         let own = self.first_use(found);
         match own.or_else(|| self.loop_device(found)) {
             None => Ok(()),
@@ -93,6 +100,23 @@ impl System {
                 remedy,
             }),
         }
+    }
+
+    /// Returns an error if a list of uses cannot be read, so that it does not look like an empty one.
+    fn check_lists(&self, found: &Found) -> Result<(), DiskError> {
+        for list in ["self/mountinfo", "swaps"] {
+            let path = self.proc.join(list);
+            match fs::read(&path) {
+                // Kernels without swap have no list of it.
+                Err(error) if error.kind() == io::ErrorKind::NotFound && list == "swaps" => {}
+                Err(error) => {
+                    let source = io::Error::other(format!("{}: {error}", path.display()));
+                    return Err(DiskError::io(&found.device, source));
+                }
+                Ok(_) => {}
+            }
+        }
+        Ok(())
     }
 
     /// Returns a use of a disk, and how to end it. For a loop device, a use of what is behind it is one of its own; the

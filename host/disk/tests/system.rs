@@ -225,6 +225,32 @@ fn swap_holders_and_loops_are_refused() {
     assert!(computer.system().inspect(READER.0, READER.1).is_ok());
 }
 
+/// Reading a folder fails, as reading any file does if this process has too many open.
+#[test]
+fn a_disk_whose_uses_are_unknown_is_refused() {
+    for list in ["self/mountinfo", "swaps"] {
+        let computer = Computer::new();
+        let path = computer.sys().join("proc").join(list);
+        fs::remove_file(&path).unwrap();
+        // Kernels without swap have no list of it; the list of mounts is missing if nobody has mounted /proc.
+        let is_refused = computer.system().inspect(READER.0, READER.1).is_err();
+        assert_eq!(is_refused, list != "swaps");
+        fs::create_dir(&path).unwrap();
+        let text = computer.refusal(READER.0, READER.1);
+        let words = format!("{list}: Is a directory");
+        assert!(
+            text.contains(&words) && text.contains("resolve this"),
+            "{text}"
+        );
+    }
+    let computer = Computer::new();
+    let size = computer.sys().join("devices/pci0/usb1/1-2/block/sdb/size");
+    fs::remove_file(&size).unwrap();
+    fs::create_dir(&size).unwrap();
+    let text = computer.refusal(READER.0, READER.1);
+    assert!(text.contains("Is a directory"), "{text}");
+}
+
 /// Loop devices on one file, which has two names: `loop7` and `loop8`.
 fn two_loops() -> (Computer, String) {
     let computer = Computer::new();

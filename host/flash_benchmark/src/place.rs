@@ -297,7 +297,8 @@ impl<'a> Folder<'a> {
                 SyncAfterEach::Wait => sync_file_system(&self.whole)?,
                 SyncAfterEach::Background => {
                     let whole = self.whole.try_clone()?;
-                    syncs.push(std::thread::spawn(move || sync_file_system(&whole)));
+                    let sync = std::thread::Builder::new();
+                    syncs.push(sync.spawn(move || sync_file_system(&whole))?);
                 }
             }
         }

@@ -7,7 +7,7 @@ use crate::place::{Fault, Folder, GoOn, Halt, Random, Repetition, transfer_raw};
 use crate::published::find;
 use crate::report::{Outcome, Row};
 use crate::statistics::Statistics;
-use cardiograph_disk::{Scratch, ScratchError};
+use cardiograph_disk::{DiskError, Scratch, ScratchError};
 use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -135,11 +135,17 @@ impl Run<'_> {
                     let vanished = "the disk vanished during the run; connect it again";
                     return Ended::Failed(vanished.to_string());
                 }
-                Ok(()) if scratch.disk().check_unchanged().is_err() => {
-                    let exchanged = "the disk was exchanged during the run; connect the first one, and repeat the run";
-                    return Ended::Failed(exchanged.to_string());
-                }
-                Ok(()) => {}
+                Ok(()) => match scratch.disk().check_unchanged() {
+                    Ok(()) => {}
+                    Err(DiskError::Io { source, .. }) => {
+                        let remedy = "resolve this, and run the experiments again";
+                        return Ended::Failed(format!("{source}; {remedy}"));
+                    }
+                    Err(_) => {
+                        let exchanged = "the disk was exchanged during the run; connect the first one, and repeat the run";
+                        return Ended::Failed(exchanged.to_string());
+                    }
+                },
             }
         }
         Ended::Complete
