@@ -51,29 +51,33 @@ impl fmt::Debug for Path {
     }
 }
 
-/// The directory tree of one run: `writeTimeTemp/test_<n>/temp_<file>.txt`, as in study 1, with a folder per
-/// file if the phase asks for it. Stores without long names get upper-case 8.3 names.
+/// Number of names for the root folder of a run.
+pub(crate) const ROOTS_MAX: u32 = 10_000;
+
+/// The directory tree of one run: `writeTimeTemp/test_0/temp_<file>.txt`, as in study 1, with a folder per file if the
+/// phase asks for it. Every run has a root folder of its own: if the name is taken, `writeTimeTemp_1` and so on. Stores
+/// without long names get upper-case 8.3 names.
 #[derive(Clone, Copy)]
 pub(crate) struct Names {
     pub(crate) long: bool,
-    pub(crate) test: u32,
+    /// Number of the root folder, below [`ROOTS_MAX`].
+    pub(crate) root: u32,
 }
 
 impl Names {
     pub(crate) fn root(&self) -> Path {
-        Path::of(format_args!(
-            "{}",
-            if self.long {
-                "writeTimeTemp"
-            } else {
-                "WRITETMP"
-            }
-        ))
+        match (self.long, self.root) {
+            (true, 0) => Path::of(format_args!("writeTimeTemp")),
+            (true, number) => Path::of(format_args!("writeTimeTemp_{number}")),
+            (false, 0) => Path::of(format_args!("WRITETMP")),
+            // Eight characters leave room for three letters before the number.
+            (false, number) => Path::of(format_args!("WRT_{number}")),
+        }
     }
 
     pub(crate) fn test(&self) -> Path {
         let name = if self.long { "test" } else { "TEST" };
-        Path::of(format_args!("{}/{name}_{}", self.root(), self.test))
+        Path::of(format_args!("{}/{name}_0", self.root()))
     }
 
     pub(crate) fn folder(&self, file: u32) -> Path {
@@ -102,15 +106,14 @@ mod tests {
 
     #[test]
     fn short_names_are_valid_8_3_names() {
-        let names = Names {
-            long: false,
-            test: 999,
-        };
-        for file in [0, 999, 1000, 99_999] {
-            let path = names.file(file, true);
-            for name in path.as_str().split('/') {
-                let (stem, extension) = name.split_once('.').unwrap_or((name, ""));
-                assert!(stem.len() <= 8 && extension.len() <= 3, "{path}");
+        for root in [0, 1, ROOTS_MAX - 1] {
+            let names = Names { long: false, root };
+            for file in [0, 999, 1000, 99_999] {
+                let path = names.file(file, true);
+                for name in path.as_str().split('/') {
+                    let (stem, extension) = name.split_once('.').unwrap_or((name, ""));
+                    assert!(stem.len() <= 8 && extension.len() <= 3, "{path}");
+                }
             }
         }
     }
@@ -119,7 +122,7 @@ mod tests {
     fn the_longest_path_is_not_truncated() {
         let names = Names {
             long: true,
-            test: u32::MAX,
+            root: ROOTS_MAX - 1,
         };
         assert!(
             names

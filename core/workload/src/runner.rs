@@ -6,14 +6,15 @@
 //! ```
 //!
 //! A run that is stopped reads back the data written so far, unless the observer stops this too. The run removes every
-//! file and folder it created, even after a stop or an error, and never touches files that existed before.
+//! file and folder it created, even after a stop or an error, and never touches files that existed before. It shares no
+//! folder with other runs, so that several runs on one store do not disturb each other.
 
 mod files;
 mod payload;
 mod prepared;
 mod timed;
 
-use crate::path::Names;
+use crate::path::{Names, ROOTS_MAX};
 use crate::{
     Activity, Clock, Invalid, Observer, Operation, OperationKind, Order, Path, Phase, Span, Store,
     Workload,
@@ -62,9 +63,9 @@ impl<E: fmt::Display> fmt::Display for RunError<E> {
         match self {
             RunError::Invalid(invalid) => invalid.fmt(f),
             RunError::BufferTooSmall => f.write_str("buffer too small for this workload"),
-            RunError::NoFreeName => {
-                f.write_str("no free name for the test folder; remove old folders in writeTimeTemp")
-            }
+            RunError::NoFreeName => f.write_str(
+                "no free name for the test folder; remove old folders named writeTimeTemp",
+            ),
             RunError::Store {
                 action,
                 path,
@@ -86,9 +87,6 @@ enum Halt<E> {
 }
 
 type Step<E> = Result<(), Halt<E>>;
-
-/// Number of names tried for the test folder.
-const TESTS_MAX: u32 = 10_000;
 
 /// Calls between two polls of the observer while calls are not timed one by one: few enough to stop soon,
 /// and enough that polling adds nothing measurable to the time measured for a file.
@@ -135,7 +133,7 @@ pub fn run<S: Store>(
     }
     let half_bytes = buffer.len() / 2 / ALIGNMENT * ALIGNMENT;
     let (payload, readback) = buffer.split_at_mut(half_bytes);
-    let (names, created_root) = make_folders(store)?;
+    let names = make_folders(store)?;
     let mut run = Run {
         store,
         clock,
@@ -161,7 +159,7 @@ pub fn run<S: Store>(
         run.first_file = run.first_file.saturating_add(phase.files);
     }
     let verified_bytes = run.verified_bytes;
-    let removed = remove_folders(store, names, created_root);
+    let removed = remove_folders(store, names);
     let stopped = match result {
         Ok(()) => false,
         Err(Halt::Stopped) => true,
@@ -173,51 +171,47 @@ pub fn run<S: Store>(
     })
 }
 
-fn make_folders<S: Store>(store: &mut S) -> Result<(Names, bool), RunError<S::Error>> {
+/// Creates the folders of the run, under the first name that is free.
+fn make_folders<S: Store>(store: &mut S) -> Result<Names, RunError<S::Error>> {
     let long = store.has_long_names();
-    let mkdir = |store: &mut S, path: Path| {
-        store
-            .mkdir(path.as_str())
-            .map_err(|source| RunError::Store {
-                action: "creating the folder",
-                path,
-                source,
-            })
-    };
-    let created_root = mkdir(store, Names { long, test: 0 }.root())?;
-    for test in 0..TESTS_MAX {
-        let names = Names { long, test };
-        match mkdir(store, names.test()) {
-            Ok(true) => return Ok((names, created_root)),
-            Ok(false) => {}
-            Err(error) => {
-                if created_root {
-                    // Errors of the cleanup are ignored: the caller gets the first error.
-                    let _ = store.remove(names.root().as_str());
-                }
-                return Err(error);
-            }
+    for root in 0..ROOTS_MAX {
+        let names = Names { long, root };
+        if !make_folder(store, names.root())? {
+            continue;
         }
+        return match make_folder(store, names.test()) {
+            Ok(_) => Ok(names),
+            Err(error) => {
+                // Errors of the cleanup are ignored: the caller gets the first error.
+                let _ = store.remove(names.root().as_str());
+                Err(error)
+            }
+        };
     }
     Err(RunError::NoFreeName)
 }
 
-fn remove_folders<S: Store>(
-    store: &mut S,
-    names: Names,
-    created_root: bool,
-) -> Result<(), RunError<S::Error>> {
-    let path = names.test();
-    let removed = store.remove(path.as_str());
-    if created_root {
-        // May fail: another run may have created a folder in the root folder in the meantime.
-        let _ = store.remove(names.root().as_str());
-    }
-    removed.map_err(|source| RunError::Store {
-        action: "removing the folder",
+fn make_folder<S: Store>(store: &mut S, path: Path) -> Result<bool, RunError<S::Error>> {
+    let made = store.mkdir(path.as_str());
+    made.map_err(|source| RunError::Store {
+        action: "creating the folder",
         path,
         source,
     })
+}
+
+/// Removes the folders of the run, continuing after an error; returns the first error.
+fn remove_folders<S: Store>(store: &mut S, names: Names) -> Result<(), RunError<S::Error>> {
+    let mut result = Ok(());
+    for path in [names.test(), names.root()] {
+        let removed = store.remove(path.as_str());
+        result = result.and(removed.map_err(|source| RunError::Store {
+            action: "removing the folder",
+            path,
+            source,
+        }));
+    }
+    result
 }
 
 struct Run<'a, S, C, O> {

@@ -549,7 +549,7 @@ fn a_long_pause_can_be_interrupted() {
 
 #[test]
 fn existing_folders_and_files_are_kept() {
-    let existing = ["writeTimeTemp", "writeTimeTemp/test_0"]
+    let existing = ["writeTimeTemp", "writeTimeTemp/test_0", "writeTimeTemp_1"]
         .map(String::from)
         .to_vec();
     let mut store = Memory {
@@ -562,7 +562,7 @@ fn existing_folders_and_files_are_kept() {
     assert!(
         store
             .requests
-            .contains(&Request::Create("writeTimeTemp/test_1/temp_0.txt".into()))
+            .contains(&Request::Create("writeTimeTemp_2/test_0/temp_0.txt".into()))
     );
     assert_eq!(store.folders, existing);
     assert_eq!(store.files[&kept], b"precious");

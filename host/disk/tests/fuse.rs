@@ -375,6 +375,8 @@ fn planted_stalls_are_found_at_their_offsets_below_ext4() {
             matches!(refused, Err(DiskError::InUse { .. })),
             "the disk is mounted"
         );
+        // It holds the directory open.
+        drop(store);
         succeed(Command::new("umount").arg(files.path()));
         let planted = log.lock().unwrap().clone();
         assert!(planted.len() > 5, "{planted:?}");

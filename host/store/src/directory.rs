@@ -1,9 +1,9 @@
 //! Files in a directory of the host.
 
 use crate::{StorageInfo, StoreError};
-use cardiograph_system::{Flag, Positioned, drop_from_cache};
+use cardiograph_system::{Access, Flag, Folder, Positioned, drop_from_cache};
 use cardiograph_workload::{Flush, Store, Workload};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -22,10 +22,12 @@ pub enum Io {
     FsyncFile,
 }
 
-/// A directory as a store.
+/// A directory as a store. It is held open, so that the files are found again if it is renamed meanwhile.
 pub struct Directory {
-    root: PathBuf,
+    root: Folder,
     io: Io,
+    /// Name of the folder of the run in progress, which has not been removed yet.
+    in_use: Option<String>,
 }
 
 /// An open file of a [`Directory`].
@@ -40,18 +42,23 @@ impl Directory {
     /// # Errors
     /// If `root` does not exist or is not a directory.
     pub fn open(root: &Path, io: Io) -> io::Result<Directory> {
-        if !std::fs::metadata(root)?.is_dir() {
-            return Err(io::ErrorKind::NotADirectory.into());
-        }
         Ok(Directory {
-            root: root.to_path_buf(),
+            root: Folder::open(root)?,
             io,
+            in_use: None,
         })
+    }
+
+    /// Returns the folder that a run has created and could not remove, if there is one.
+    pub fn left(&self) -> Option<PathBuf> {
+        let name = self.in_use.as_deref()?;
+        let is_left = self.root.has_folder(name);
+        is_left.then(|| self.root.path().join(name))
     }
 
     /// Returns the reasons why latencies of this workload may not be those of the storage device.
     pub fn warnings(&self, workload: &Workload) -> Vec<&'static str> {
-        if StorageInfo::of(&self.root).is_memory {
+        if StorageInfo::of(&self.root.path()).is_memory {
             return vec![
                 "this directory is in memory: the latencies are those of this computer, not of a card or disk",
             ];
@@ -77,16 +84,16 @@ impl Directory {
         on_writes.into_iter().chain(on_reads).collect()
     }
 
-    fn options(&self, writable: bool) -> OpenOptions {
-        let mut options = OpenOptions::new();
-        options.read(true).write(writable);
+    fn file(&self, path: &str, access: Access) -> io::Result<DirectoryFile> {
         let flags: &[Flag] = match self.io {
             Io::Direct => &[Flag::BypassCache],
             Io::Dsync => &[Flag::WriteThrough],
             Io::Buffered | Io::FsyncWrite | Io::FsyncFile => &[],
         };
-        cardiograph_system::set(&mut options, flags);
-        options
+        Ok(DirectoryFile {
+            file: self.root.file(path, access, flags)?,
+            writable: access != Access::Read,
+        })
     }
 }
 
@@ -99,48 +106,48 @@ impl Store for Directory {
     }
 
     fn mkdir(&mut self, path: &str) -> Result<bool, StoreError> {
-        match std::fs::create_dir(self.root.join(path)) {
-            Ok(()) => Ok(true),
+        match self.root.create_folder(path) {
+            Ok(()) => {
+                if !path.contains('/') {
+                    self.in_use = Some(path.to_string());
+                }
+                Ok(true)
+            }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
             Err(error) => Err(error.into()),
         }
     }
 
     fn create(&mut self, path: &str) -> Result<DirectoryFile, StoreError> {
-        let path = self.root.join(path);
-        match self.options(true).create_new(true).open(&path) {
-            Ok(file) => Ok(DirectoryFile {
-                file,
-                writable: true,
-            }),
-            Err(error) => {
-                // On a file system without O_DIRECT, a failing open has already created the file.
-                if self.io == Io::Direct && error.kind() == io::ErrorKind::InvalidInput {
-                    let _ = std::fs::remove_file(&path);
-                }
-                Err(error.into())
-            }
+        let created = self.file(path, Access::Create);
+        if let Err(error) = &created
+            && self.io == Io::Direct
+            && error.kind() == io::ErrorKind::InvalidInput
+        {
+            // On a file system without O_DIRECT, a failing open has already created the file.
+            let _ = self.root.remove_file(path);
         }
+        Ok(created?)
     }
 
     fn append(&mut self, path: &str) -> Result<DirectoryFile, StoreError> {
-        match self.options(true).open(self.root.join(path)) {
-            Ok(file) => Ok(DirectoryFile {
-                file,
-                writable: true,
-            }),
+        match self.file(path, Access::ReadWrite) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => self.create(path),
-            Err(error) => Err(error.into()),
+            opened => Ok(opened?),
         }
     }
 
     fn open(&mut self, path: &str, writable: bool) -> Result<DirectoryFile, StoreError> {
-        let file = self.options(writable).open(self.root.join(path))?;
+        let access = match writable {
+            true => Access::ReadWrite,
+            false => Access::Read,
+        };
+        let opened = self.file(path, access)?;
         if !writable && self.io != Io::Buffered {
             // Drop cached pages, which would not be read from the device.
-            let _ = drop_from_cache(&file);
+            let _ = drop_from_cache(&opened.file);
         }
-        Ok(DirectoryFile { file, writable })
+        Ok(opened)
     }
 
     #[inline]
@@ -198,11 +205,13 @@ impl Store for Directory {
     }
 
     fn remove(&mut self, path: &str) -> Result<(), StoreError> {
-        let path = self.root.join(path);
-        if path.is_dir() {
-            Ok(std::fs::remove_dir(path)?)
-        } else {
-            Ok(std::fs::remove_file(path)?)
+        if !self.root.has_folder(path) {
+            return Ok(self.root.remove_file(path)?);
         }
+        self.root.remove_folder(path)?;
+        if self.in_use.as_deref() == Some(path) {
+            self.in_use = None;
+        }
+        Ok(())
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   unix.rs      Linux, on which everything is tested
+//!   folder.rs    a directory that is held open; by its path on other systems than Unix
 //!   mount.rs     file systems that this process alone mounts; Linux only
 //!   windows.rs   the nearest operation of Windows; where there is none, an error or nothing
 //! ```
@@ -9,6 +10,11 @@
 //! `unix.rs` and `windows.rs` have the same functions, so that no other crate has to distinguish systems for ordinary
 //! files.
 
+#[cfg(unix)]
+mod folder;
+#[cfg(not(unix))]
+#[path = "folder_by_path.rs"]
+mod folder;
 #[cfg(target_os = "linux")]
 mod mount;
 #[cfg(not(target_os = "linux"))]
@@ -25,6 +31,7 @@ use unix as here;
 #[cfg(windows)]
 use windows as here;
 
+pub use folder::Folder;
 pub use mount::{Mount, has_file_system};
 
 pub use here::{
@@ -45,6 +52,17 @@ pub enum Flag {
     NotThroughLinks,
     /// The device and its partitions may not be in use.
     Exclusively,
+}
+
+/// Way in which a file of a [`Folder`] is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// An existing file, for reading.
+    Read,
+    /// An existing file, for reading and writing.
+    ReadWrite,
+    /// A new file, for reading and writing.
+    Create,
 }
 
 /// Space of a file system.

@@ -3,7 +3,8 @@
 use crate::rename::link_or_reserve;
 use crate::{Computer, Flag, Space};
 use rustix::fs::{
-    Advice, CWD, FallocateFlags, OFlags, RenameFlags, SeekFrom, fallocate, renameat_with, statvfs,
+    Advice, CWD, FallocateFlags, OFlags, RenameFlags, SeekFrom, StatVfs, fallocate, renameat_with,
+    statvfs,
 };
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -19,13 +20,17 @@ use std::process::{Child, Command};
 
 /// Adds flags to the options.
 pub fn set(options: &mut OpenOptions, flags: &[Flag]) {
+    options.custom_flags(bits_of(flags).bits() as i32);
+}
+
+pub(crate) fn bits_of(flags: &[Flag]) -> OFlags {
     let bits = flags.iter().map(|flag| match flag {
         Flag::BypassCache => OFlags::DIRECT,
         Flag::WriteThrough => OFlags::DSYNC,
         Flag::NotThroughLinks => OFlags::NOFOLLOW,
         Flag::Exclusively => OFlags::EXCL,
     });
-    options.custom_flags(bits.collect::<OFlags>().bits() as i32);
+    bits.collect()
 }
 
 /// Drops a file from the page cache; the kernel begins to write what is dirty.
@@ -64,11 +69,19 @@ pub fn preallocate(file: &File, bytes: u64) -> io::Result<()> {
 /// # Errors
 /// Those of the system.
 pub fn space(directory: &Path) -> io::Result<Space> {
-    let space = statvfs(directory)?;
-    Ok(Space {
-        free_bytes: space.f_bavail.saturating_mul(space.f_frsize),
-        total_bytes: space.f_blocks.saturating_mul(space.f_frsize),
-    })
+    Ok(space_of(&statvfs(directory)?))
+}
+
+pub(crate) fn space_of(found: &StatVfs) -> Space {
+    Space {
+        free_bytes: found.f_bavail.saturating_mul(found.f_frsize),
+        total_bytes: found.f_blocks.saturating_mul(found.f_frsize),
+    }
+}
+
+/// Returns the present path of an open file, if the system knows it.
+pub(crate) fn path_of(file: &File) -> Option<PathBuf> {
+    std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()
 }
 
 /// Returns numbers that no other file on this computer has: those of the device and of the inode.
