@@ -38,7 +38,8 @@ pub struct UntilStable {
     pub repeats: u64,
     /// `stable`, `time` (the end of `--for`), `signal` (Ctrl-C) or `failure`.
     pub ended_by: EndedBy,
-    /// True if the last half of all writes raised the worst case by less than 10 %.
+    /// True if the workload was completed at least once, and the last half of all writes raised the worst case by less than
+    /// 10 %.
     pub is_stable: bool,
     /// Longest latency of the first half of all writes.
     pub first_half_worst_case_us: Option<f64>,
@@ -125,10 +126,11 @@ impl UntilStable {
     /// Summarises a run of the given number of repeats.
     pub fn new(repeats: u64, ended_by: EndedBy, worst_cases: Option<WorstCases>) -> UntilStable {
         let increase = worst_cases.map(|cases| cases.increase());
+        let is_level = worst_cases.is_some_and(|cases| cases.is_stable());
         UntilStable {
             repeats,
             ended_by,
-            is_stable: worst_cases.is_some_and(|cases| cases.is_stable()),
+            is_stable: is_level && is_complete(repeats, ended_by),
             first_half_worst_case_us: worst_cases.map(|cases| us(cases.first_half_ns)),
             increase_ratio: increase.filter(|ratio| ratio.is_finite()).map(thousandths),
         }
@@ -136,6 +138,9 @@ impl UntilStable {
 
     /// Describes the increase of the worst case.
     pub fn increase(&self) -> String {
+        if !is_complete(self.repeats, self.ended_by) {
+            return "the workload had not been completed once".to_string();
+        }
         match self.increase_ratio {
             Some(ratio) => format!(
                 "the last half of all writes raised the worst case by {:.1} %",
@@ -144,6 +149,11 @@ impl UntilStable {
             None => "there were too few writes to compare the halves".to_string(),
         }
     }
+}
+
+/// Returns true if the workload was completed at least once.
+fn is_complete(repeats: u64, ended_by: EndedBy) -> bool {
+    repeats > 1 || ended_by == EndedBy::Stable
 }
 
 impl Report {
@@ -279,4 +289,37 @@ fn computer_rows(computer: &Computer) -> Vec<(&'static str, String)> {
         rows.push(("longest of them", shown.join("; ")));
     }
     rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The phases of a workload differ: the writes of a part of it say nothing about the others.
+    #[test]
+    fn a_part_of_the_workload_is_never_stable() {
+        let level = Some(WorstCases {
+            first_half_ns: 1000,
+            all_ns: 1000,
+        });
+        let rising = Some(WorstCases {
+            first_half_ns: 1000,
+            all_ns: 1100,
+        });
+        for (repeats, ended_by, worst_cases, is_stable) in [
+            (1, EndedBy::Stable, level, true),
+            (1, EndedBy::Time, level, false),
+            (1, EndedBy::Signal, level, false),
+            (1, EndedBy::Failure, level, false),
+            (2, EndedBy::Time, level, true),
+            (2, EndedBy::Signal, level, true),
+            (2, EndedBy::Time, rising, false),
+            (2, EndedBy::Time, None, false),
+        ] {
+            let found = UntilStable::new(repeats, ended_by, worst_cases);
+            assert_eq!(found.is_stable, is_stable, "{found:?}");
+            let is_incomplete = found.increase().contains("had not been completed once");
+            assert_eq!(is_incomplete, repeats == 1 && ended_by != EndedBy::Stable);
+        }
+    }
 }
