@@ -38,7 +38,7 @@ Examples:
 Custom workloads are TOML files; docs/workloads.md lists their keys.")]
 pub struct Args {
     /// A simulated card as sim:CARD@BOARD (names or TOML files), a directory on a real storage device, a whole disk such as /dev/sdX, or a board as board:PORT (its serial port) or board:http://ADDRESS (its server)
-    #[arg(default_value = DEFAULT_TARGET)]
+    #[arg(default_value = DEFAULT_TARGET, value_parser = target::parser())]
     pub target: String,
 
     /// Workload: a name from `cardiograph workloads`, or a TOML file
@@ -298,10 +298,14 @@ impl Bench {
         };
         check_trust(args, &workload.borrow(), kind)?;
         let io = args.io.unwrap_or(default_io);
+        let target = Target::named(&args.target, io)?;
+        if !is_simulated {
+            disk::warn_of_folders_left(&args.target);
+        }
         Ok(Bench {
             workload,
             io,
-            target: Target::named(&args.target, io)?,
+            target,
         })
     }
 
@@ -432,6 +436,8 @@ fn measure(
             let mut measured = host.run(watch, run);
             let warnings = directory.warnings(workload).into_iter();
             measured.warnings.extend(warnings.map(str::to_string));
+            let failed = measured.failed.take().map_or(Ok(()), Err);
+            measured.failed = Failure::join([failed, target::check_cleared(directory)]).err();
             Ok(measured)
         }
     }

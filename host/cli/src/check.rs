@@ -7,9 +7,10 @@ use crate::json;
 use crate::outputs::{check_files, is_standard_output};
 use crate::progress::Progress;
 use crate::shared::Shared;
+use crate::target;
 use cardiograph_disk::{
-    CLASSES, Capacity, CapacityPlan, FreeSpace, Medium, RawDisk, Speed, Stopped, check_capacity,
-    measure_speed, pass_bytes,
+    CLASSES, Capacity, CapacityPlan, FREE_BYTES_MIN, FreeSpace, Medium, RawDisk, Speed, Stopped,
+    check_capacity, measure_speed, pass_bytes,
 };
 use cardiograph_report::values::bytes;
 use cardiograph_report::{DiskSummary, units};
@@ -36,18 +37,19 @@ Examples:
   cardiograph check /media/card --limit 1GiB      the free space of a mounted card, at most 1 GiB of it")]
 pub struct Args {
     /// A whole disk such as /dev/sdX, or a directory on it
+    #[arg(value_parser = target::parser())]
     pub target: String,
 
     /// Overwrite the disk that is the target: repeat its name. All files on it are lost
     #[arg(long, value_name = "DISK")]
     pub destroy: Option<String>,
 
-    /// Write and read every block of the disk, instead of 16 MiB and then 4 KiB every 16 MiB
-    #[arg(long, requires = "destroy")]
+    /// Write and read every block of the disk, instead of 16 MiB and then 4 KiB every 16 MiB; needs --destroy
+    #[arg(long)]
     pub full: bool,
 
-    /// In a directory, use at most this much of the free space [default: all but 1 %]
-    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    /// In a directory, use at most this much of the free space, 1MiB or more [default: all but 1 %]
+    #[arg(long, value_name = "SIZE", value_parser = limit_bytes)]
     pub limit: Option<u64>,
 
     /// Write the figures as JSON; - is standard output
@@ -56,6 +58,13 @@ pub struct Args {
 
     #[command(flatten)]
     pub shared: Shared,
+}
+
+fn limit_bytes(text: &str) -> Result<u64, String> {
+    match bytes(text)? {
+        size if size >= 1 << 20 => Ok(size),
+        _ => Err("too small for a check; use 1MiB or more".to_string()),
+    }
 }
 
 /// Result of the check, as JSON.
@@ -83,16 +92,20 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     args.shared.apply::<&Path>([]);
     check_files(&args.json)?;
     let interrupt = Interrupt::catch()?;
-    let checked = match disk::is_disk(&args.target) {
-        true => of_disk(args, &interrupt)?,
-        false => of_directory(args, &interrupt)?,
-    };
-    let text = text(&checked);
+    match disk::is_disk(&args.target) {
+        true => report(args, &of_disk(args, &interrupt)?),
+        false => in_directory(args, &interrupt),
+    }
+}
+
+/// Shows the result, writes the JSON, and returns the verdict.
+fn report(args: &Args, checked: &Checked) -> Result<(), Failure> {
+    let text = text(checked);
     match args.json.as_deref().is_some_and(is_standard_output) {
         true => print_error(&text),
         false => print(&text)?,
     }
-    json::write(args.json.as_deref(), "check", &[&checked])?;
+    json::write(args.json.as_deref(), "check", &[checked])?;
     match (&checked.capacity, checked.speed.failed.first()) {
         (Some(capacity), _) if !capacity.is_honest() => Err(Failure::new(format!(
             "{}: does not keep the data written to it; do not use it, and return it to the seller",
@@ -116,8 +129,14 @@ fn of_disk<'a>(args: &'a Args, interrupt: &Interrupt) -> Result<Checked<'a>, Fai
             args.target
         )));
     }
-    let mut disk = disk::open(&args.target, args.destroy.as_deref())?;
     let writes = args.destroy.is_some();
+    if args.full && !writes {
+        return Err(Failure::new(format!(
+            "{0}: --full writes; add --destroy {0} to overwrite the disk, or remove --full",
+            args.target
+        )));
+    }
+    let mut disk = disk::open(&args.target, args.destroy.as_deref())?;
     let plan = match args.full {
         true => CapacityPlan::Full,
         false => CapacityPlan::Quick,
@@ -129,6 +148,9 @@ fn of_disk<'a>(args: &'a Args, interrupt: &Interrupt) -> Result<Checked<'a>, Fai
     // Blocks of a disk that has vanished only look wrong.
     if !interrupt.is_raised() && disk.has_vanished() {
         return Err(disk::vanished(&args.target));
+    }
+    if let Some(resized) = disk::resized(&disk).filter(|_| !interrupt.is_raised()) {
+        return Err(resized);
     }
     let (capacity, speed) = measured?;
     let note = match (writes, args.full) {
@@ -166,24 +188,40 @@ fn measured(
     Ok((capacity, speed))
 }
 
-fn of_directory<'a>(args: &'a Args, interrupt: &Interrupt) -> Result<Checked<'a>, Failure> {
+fn in_directory(args: &Args, interrupt: &Interrupt) -> Result<(), Failure> {
     let path = disk::directory(&args.target, args.destroy.as_deref())?;
-    disk::warn_of_folders_left(&args.target, "check");
-    let limit_bytes = args.limit.unwrap_or(u64::MAX);
-    let mut space = FreeSpace::of(path, limit_bytes).map_err(|error| on_space(args, &error))?;
-    if space.capacity_bytes() == 0 {
+    if args.full {
         return Err(Failure::new(format!(
-            "{}: no space to check; free at least 6 MiB, or raise --limit to 1MiB or more",
+            "{}: --full applies to whole disks only, and a directory is always checked in full; remove it",
             args.target
         )));
     }
-    let capacity = Some(capacity_of(
-        &mut space,
-        CapacityPlan::Full,
-        args,
-        interrupt,
-    )?);
-    let speed = speed_of(&mut space, true, &capacity, args, interrupt)?;
+    disk::warn_of_folders_left(&args.target);
+    let limit_bytes = args.limit.unwrap_or(u64::MAX);
+    let mut space = FreeSpace::of(path, limit_bytes).map_err(|error| on_space(args, &error))?;
+    let checked = of_space(&mut space, args, interrupt);
+    let removed = space
+        .remove()
+        .map_err(|left| disk::not_removed(&left.folder, Some(&left.source)));
+    let reported = checked.and_then(|checked| report(args, &checked));
+    Failure::join([reported, removed])
+}
+
+fn of_space<'a>(
+    space: &mut FreeSpace,
+    args: &'a Args,
+    interrupt: &Interrupt,
+) -> Result<Checked<'a>, Failure> {
+    if space.capacity_bytes() == 0 {
+        let free = units::bytes(space.free_bytes() as f64);
+        let least = units::bytes(FREE_BYTES_MIN as f64);
+        return Err(Failure::new(format!(
+            "{}: only {free} are free, and the check needs {least}; remove some files",
+            args.target
+        )));
+    }
+    let capacity = Some(capacity_of(space, CapacityPlan::Full, args, interrupt)?);
+    let speed = speed_of(space, true, &capacity, args, interrupt)?;
     let note = format!(
         "{} of free space were tested with new files, which are removed; whether the card keeps data beyond them is unknown.",
         units::bytes(space.capacity_bytes() as f64)
@@ -206,6 +244,13 @@ fn on_space(args: &Args, error: &io::Error) -> Failure {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             "free at least 6 MiB, end the program that fills the disk, or lower --limit"
         }
+        io::ErrorKind::FileTooLarge => {
+            "raise the limit with `ulimit -f`: the files of the check have up to 1 GiB"
+        }
+        io::ErrorKind::NotFound | io::ErrorKind::UnexpectedEof => {
+            "the files of the check were removed or changed meanwhile; run it again"
+        }
+        _ if is_of_medium(error) => "the disk failed or was removed; do not trust it with data",
         _ => "choose a directory you may write to",
     };
     Failure::new(format!("{}: {error}; {remedy}", args.target))

@@ -7,16 +7,19 @@ use crate::interrupt::Interrupt;
 use crate::outputs::Outputs;
 use crate::phases;
 use crate::shared;
+use crate::target;
 use crate::trust::{self, Conditions, Kind};
 use crate::watch::{Pace, Watch};
 use crate::workload_file::OwnedWorkload;
 use cardiograph_disk::{
-    FailedBlock, Identity, Medium, RawDisk, RawStore, System, folders_left, read_workload,
+    FailedBlock, FolderLeft, Identity, Medium, RawDisk, RawStore, System, folders_left,
+    read_workload,
 };
 use cardiograph_report::{DiskFact, DiskFailure, DiskSummary, units};
 use cardiograph_store::HostClock;
-use cardiograph_trace::{About, quoted};
+use cardiograph_trace::{About, quoted_path};
 use cardiograph_workload::{Outcome, Workload, run as run_workload};
+use std::io;
 use std::path::Path;
 
 /// Returns true if the target is a block device, through links as well, or names a device of Windows.
@@ -125,6 +128,18 @@ pub fn vanished(target: &str) -> Failure {
     ))
 }
 
+/// Returns the failure of a run whose disk has another capacity than at the beginning.
+pub fn resized(disk: &RawDisk) -> Option<Failure> {
+    let (before, now) = (disk.capacity_bytes(), disk.present_capacity_bytes()?);
+    (before != now).then(|| {
+        Failure::new(format!(
+            "{}: the capacity changed during the run, from {before} B to {now} B, so that the result does not count; make sure \
+             that nothing changes the disk, and run the command again",
+            disk.identity().device
+        ))
+    })
+}
+
 /// Returns the path of a target that is not a disk, and must be a directory.
 pub fn directory<'a>(target: &'a str, destroy: Option<&str>) -> Result<&'a Path, Failure> {
     if destroy.is_some() {
@@ -132,6 +147,7 @@ pub fn directory<'a>(target: &'a str, destroy: Option<&str>) -> Result<&'a Path,
             "{target}: not a whole disk, so that --destroy does not apply; remove it, or name a disk such as /dev/sdX"
         )));
     }
+    target::check_name(target)?;
     let path = Path::new(target);
     match path.is_dir() {
         true => Ok(path),
@@ -141,16 +157,31 @@ pub fn directory<'a>(target: &'a str, destroy: Option<&str>) -> Result<&'a Path,
     }
 }
 
-/// Warns of folders that an earlier run of this name left in a directory, with the command that removes them.
-pub fn warn_of_folders_left(directory: &str, run: &str) {
-    for folder in folders_left(Path::new(directory), run) {
-        let quoted = quoted(folder.as_os_str());
+/// Warns of folders that an earlier run left in a directory, with the command that removes them.
+pub fn warn_of_folders_left(directory: &str) {
+    for FolderLeft { path, run } in folders_left(Path::new(directory)) {
         print_error(&format!(
             "warning: {} is from another run of `cardiograph {run}`, which is running or was killed; if none is \
-             running, remove it: rm -r {quoted}\n",
-            folder.display().to_string().escape_debug()
+             running, remove it: {}\n",
+            path.display().to_string().escape_debug(),
+            removal(&path)
         ));
     }
+}
+
+/// Returns the command that removes a folder.
+fn removal(folder: &Path) -> String {
+    format!("rm -r {}", quoted_path(folder))
+}
+
+/// Returns the failure of a run that could not remove its own folder.
+pub fn not_removed(folder: &Path, reason: Option<&io::Error>) -> Failure {
+    let reason = reason.map_or(String::new(), |error| format!(" ({error})"));
+    Failure::new(format!(
+        "{}: could not be removed{reason}; remove it: {}",
+        folder.display(),
+        removal(folder)
+    ))
 }
 
 /// Describes a disk in one line.
@@ -245,8 +276,11 @@ fn measure_once(
             first.error
         ));
     }
+    let has_failed = measured.failed.is_some() || !failed.is_empty();
     if measured.failed.is_some() && disk.has_vanished() {
         measured.failed = Some(vanished(&args.target));
+    } else if let Some(resized) = resized(&disk).filter(|_| has_failed) {
+        measured.failed = Some(resized);
     }
     (measured, disk)
 }

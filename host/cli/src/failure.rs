@@ -28,7 +28,8 @@ impl Failure {
         Failure::MessageWithCode(on_one_line(message), code)
     }
 
-    /// Joins the failures of independent steps, a line for each; the first one determines the exit code.
+    /// Joins the failures of independent steps, a line for each; the first one that is not a closed output determines the
+    /// exit code.
     pub fn join(steps: impl IntoIterator<Item = Result<(), Failure>>) -> Result<(), Failure> {
         let mut failures = steps.into_iter().filter_map(Result::err);
         let Some(mut joined) = failures.next() else {
@@ -40,6 +41,9 @@ impl Failure {
                     Failure::Message(text) | Failure::MessageWithCode(text, _),
                     Failure::Message(more) | Failure::MessageWithCode(more, _),
                 ) => text.push_str(&format!("\nerror: {more}")),
+                (Failure::AlreadyPrinted(code), Failure::Message(more)) => {
+                    joined = Failure::MessageWithCode(more, *code);
+                }
                 (Failure::OutputClosed, failure) => joined = failure,
                 _ => (),
             }

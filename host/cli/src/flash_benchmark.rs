@@ -8,6 +8,7 @@ use crate::json;
 use crate::outputs::{check_files, command_line, is_standard_output, write_text};
 use crate::progress::Progress;
 use crate::shared::Shared;
+use crate::target;
 use cardiograph_disk::{FileSystem, Marker, Scratch};
 use cardiograph_flash_benchmark::{
     Availability, Ended, Experiment, Figures, Limits, Outcome, Row, Target, html, markdown,
@@ -34,6 +35,7 @@ Examples:
   cardiograph reproduce flash-benchmark                       on a simulated card")]
 pub struct Args {
     /// A whole disk such as /dev/sdX, or a directory
+    #[arg(value_parser = target::parser())]
     pub target: String,
 
     /// Overwrite the disk that is the target: repeat its name. All files on it are lost
@@ -218,7 +220,7 @@ fn warn_of_interruption(args: &Args, end: &str) {
 
 fn in_directory(args: &Args, interrupt: &Interrupt) -> Result<(), Failure> {
     let path = disk::directory(&args.target, args.destroy.as_deref())?;
-    disk::warn_of_folders_left(&args.target, "flash-benchmark");
+    disk::warn_of_folders_left(&args.target);
     let device = StorageInfo::of(path);
     let unknown = String::from("unknown file system");
     let file_system = device.file_system.clone().unwrap_or(unknown);

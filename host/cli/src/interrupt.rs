@@ -14,6 +14,17 @@ const SIGNALS: [i32; 2] = [SIGINT, SIGTERM];
 /// SIGHUP, which Windows does not have.
 const HANGUP: i32 = 1;
 
+/// Keeps a file that reaches the limit of `ulimit -f` from killing the process: the write fails instead.
+pub fn survive_file_size_limit() -> Result<(), Failure> {
+    #[cfg(unix)]
+    flag::register(signal_hook::consts::SIGXFSZ, Arc::default()).map_err(not_installed)?;
+    Ok(())
+}
+
+fn not_installed(error: std::io::Error) -> Failure {
+    Failure::new(format!("cannot install signal handlers: {error}"))
+}
+
 /// A request to end a run.
 #[derive(Clone, Default)]
 pub struct Interrupt {
@@ -30,9 +41,7 @@ impl Interrupt {
         let is_hangup_ignored = cardiograph_system::is_hangup_ignored();
         let caught = SIGNALS.into_iter();
         for signal in caught.filter(|&signal| !(is_hangup_ignored && signal == HANGUP)) {
-            interrupt.register(signal).map_err(|error| {
-                Failure::new(format!("cannot install signal handlers: {error}"))
-            })?;
+            interrupt.register(signal).map_err(not_installed)?;
         }
         Ok(interrupt)
     }

@@ -66,7 +66,18 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let matches = args::command().get_matches();
     let args = Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    let done = match args.command {
+    match interrupt::survive_file_size_limit().and_then(|()| run(args.command)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::AlreadyPrinted(code)) => ExitCode::from(code),
+        // The reader closed the pipe because it has read enough.
+        Err(Failure::OutputClosed) => ExitCode::SUCCESS,
+        Err(Failure::Message(message)) => report(&message, 2),
+        Err(Failure::MessageWithCode(message, code)) => report(&message, code),
+    }
+}
+
+fn run(command: Option<Command>) -> Result<(), Failure> {
+    match command {
         None => bench::without_arguments(),
         Some(Command::Bench(args)) => bench::run(&args),
         Some(Command::Check(args)) => check::run(&args),
@@ -88,14 +99,6 @@ fn main() -> ExitCode {
         Some(Command::Cards(args)) => cards::run(&args),
         Some(Command::Completions(args)) => manual::completions(&args),
         Some(Command::Man(args)) => manual::pages(&args),
-    };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(Failure::AlreadyPrinted(code)) => ExitCode::from(code),
-        // The reader closed the pipe because it has read enough.
-        Err(Failure::OutputClosed) => ExitCode::SUCCESS,
-        Err(Failure::Message(message)) => report(&message, 2),
-        Err(Failure::MessageWithCode(message, code)) => report(&message, code),
     }
 }
 

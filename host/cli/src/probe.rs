@@ -6,7 +6,7 @@ use crate::json;
 use crate::outputs::{self, is_standard_output};
 use crate::progress::Progress;
 use crate::shared::{self, Shared};
-use crate::target::simulated_set_up;
+use crate::target::{self, simulated_set_up};
 use cardiograph_probe::{
     DirectoryTarget, FILE_BYTES_MIN, Findings, Limits, ProbeError, SimulatedTarget, Target, probe,
 };
@@ -32,7 +32,7 @@ Examples:
   cardiograph fit card.parquet --probe probe.json --profile my-card.toml")]
 pub struct Args {
     /// Directory on a card with a FAT file system, or a simulated card as sim:CARD@BOARD
-    #[arg(value_name = "TARGET")]
+    #[arg(value_name = "TARGET", value_parser = target::parser())]
     pub target: String,
 
     /// Largest number of bytes to write

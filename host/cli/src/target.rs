@@ -1,11 +1,34 @@
 //! Targets of a measurement: a simulated card on a board, or a directory.
 
+use crate::disk;
 use crate::failure::Failure;
 use cardiograph_sim_card::{Board, Profile};
 use cardiograph_store::{Directory, Io, StorageInfo};
 use clap::ValueEnum;
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::Path;
+
+/// Returns the parser of a target's name.
+pub fn parser() -> impl TypedValueParser<Value = String> {
+    OsStringValueParser::new().try_map(name)
+}
+
+fn name(name: OsString) -> Result<String, &'static str> {
+    let not_utf8 = "the name is not UTF-8; rename it, or change into the directory and name it .";
+    name.into_string().map_err(|_| not_utf8)
+}
+
+/// Refuses an empty name, which a script passes if a variable is not set.
+pub fn check_name(name: &str) -> Result<(), Failure> {
+    match name.is_empty() {
+        true => Err(Failure::new(
+            "the name of the target is empty; name a directory, such as . or /media/card",
+        )),
+        false => Ok(()),
+    }
+}
 
 /// Target of a measurement if the command line names none.
 pub const DEFAULT_TARGET: &str = "sim:generic-16g-class10@esp32";
@@ -93,7 +116,16 @@ pub fn read_text(path: &Path) -> Result<String, Failure> {
     })
 }
 
+/// Returns a failure that names the folder of a run, if the run could not remove it.
+pub fn check_cleared(directory: &Directory) -> Result<(), Failure> {
+    match directory.left() {
+        None => Ok(()),
+        Some(folder) => Err(disk::not_removed(&folder, None)),
+    }
+}
+
 fn directory(name: &str, io: IoArg) -> Result<Target, Failure> {
+    check_name(name)?;
     let path = Path::new(name);
     let io = match io {
         IoArg::Buffered => Io::Buffered,

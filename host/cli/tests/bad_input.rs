@@ -36,7 +36,7 @@ fn targets_that_cannot_be_measured() {
             &["card.raw: not a directory", "cardiograph analyze"],
         ),
         ("two\nlines", &["two\\nlines: no such directory"]),
-        ("", &["no such directory"]),
+        ("", &["the name of the target is empty", "name a directory"]),
         ("sim:", &["there is no card named", "generic-16g-class10"]),
         (
             "sim:best@esp32",

@@ -225,6 +225,31 @@ fn a_disk_that_vanishes_ends_the_run_with_one_sentence() {
 }
 
 #[test]
+fn a_disk_that_shrinks_is_not_called_a_fake() {
+    for args in [
+        &["bench", "--workload", "long.toml", "--for", "2s"][..],
+        &["check", "--full"],
+    ] {
+        let Some(disk) = LoopDisk::new(8 * BYTES) else {
+            return;
+        };
+        let own = directory();
+        fs::write(own.path().join("long.toml"), LONG).unwrap();
+        let device = disk.device.as_str();
+        let args = [args, &[device, "--destroy", device]].concat();
+        let child = started(own.path(), &disk, &args);
+        // A write in between would make the file longer again.
+        signal(&child, "-STOP");
+        disk.resize(4096);
+        signal(&child, "-CONT");
+        let run = common::Run::from(child.wait_with_output().unwrap());
+        assert_eq!(run.code, Some(2), "{args:?}: {}", run.stderr);
+        let change = "the capacity changed during the run, from 268435456 B to 4096 B";
+        assert_one_error(&run.stderr, &[device, change, "run the command again"]);
+    }
+}
+
+#[test]
 fn a_second_run_on_a_disk_is_refused_and_changes_nothing() {
     let Some(disk) = LoopDisk::new(BYTES) else {
         return;

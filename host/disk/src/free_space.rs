@@ -1,8 +1,9 @@
 //! The free space of a directory, as new files.
 
 use crate::medium::Medium;
-use cardiograph_system::{Flag, Positioned, drop_from_cache};
-use std::fs::{File, OpenOptions};
+use cardiograph_system::{Access, Flag, Folder, Positioned, drop_from_cache};
+use std::fmt;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -15,11 +16,51 @@ const NAMES_MAX: u32 = 10_000;
 /// Free space left for the file system's own structures, at least, in bytes.
 const RESERVE_BYTES: u64 = 4 << 20;
 
-/// New files in a new folder of a directory, removed when this is dropped. Existing files are not touched.
+/// Capacities are multiples of this.
+const UNIT_BYTES: u64 = 1 << 20;
+
+/// Free space with which a check is possible, in bytes: for the file system, for one unit, and for the folder.
+pub const FREE_BYTES_MIN: u64 = RESERVE_BYTES + 2 * UNIT_BYTES;
+
+/// New files in a new folder of a directory. Existing files are not touched.
+///
+/// Both are held open, so that the files are found again if a folder is renamed meanwhile. One file at a time is open:
+/// a large card has more files than a process may open.
 pub struct FreeSpace {
-    folder: PathBuf,
-    files: Vec<File>,
+    directory: Folder,
+    /// Name of the folder in the directory.
+    name: String,
+    folder: Folder,
+    /// Space that was free at the beginning.
+    free_bytes: u64,
     capacity_bytes: u64,
+    /// Number of files created so far.
+    files: usize,
+    /// Number of the open file, and the file.
+    open: Option<(usize, File)>,
+    is_removed: bool,
+}
+
+/// Failure to remove the files.
+#[derive(Debug)]
+pub struct NotRemoved {
+    /// The folder, wherever it is now.
+    pub folder: PathBuf,
+    /// First error of the operating system.
+    pub source: io::Error,
+}
+
+impl std::error::Error for NotRemoved {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.source)
+    }
+}
+
+impl fmt::Display for NotRemoved {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let NotRemoved { folder, source } = self;
+        write!(f, "{} could not be removed: {source}", folder.display())
+    }
 }
 
 impl FreeSpace {
@@ -28,57 +69,108 @@ impl FreeSpace {
     /// # Errors
     /// If the folder cannot be created.
     pub fn of(directory: &Path, limit_bytes: u64) -> io::Result<FreeSpace> {
-        let free_bytes = cardiograph_system::space(directory)?.free_bytes;
+        let directory = Folder::open(directory)?;
+        let free_bytes = directory.space()?.free_bytes;
         let reserve_bytes = RESERVE_BYTES.max(free_bytes / 100);
-        let usable_bytes = free_bytes.saturating_sub(reserve_bytes).min(limit_bytes);
+        let usable_bytes = free_bytes.saturating_sub(reserve_bytes);
+        let (name, folder) = create_folder(&directory)?;
         Ok(FreeSpace {
-            folder: create_folder(directory)?,
-            files: Vec::new(),
-            capacity_bytes: usable_bytes / (1 << 20) * (1 << 20),
+            directory,
+            name,
+            folder,
+            free_bytes,
+            capacity_bytes: usable_bytes.min(limit_bytes) / UNIT_BYTES * UNIT_BYTES,
+            files: 0,
+            open: None,
+            is_removed: false,
         })
     }
 
+    /// Returns the space that was free at the beginning, in bytes.
+    pub fn free_bytes(&self) -> u64 {
+        self.free_bytes
+    }
+
     /// Returns the folder of the files.
-    pub fn folder(&self) -> &Path {
-        &self.folder
+    pub fn folder(&self) -> PathBuf {
+        self.folder.path()
+    }
+
+    /// Removes the files and the folder.
+    ///
+    /// # Errors
+    /// [`NotRemoved`]; as much as possible has been removed.
+    pub fn remove(mut self) -> Result<(), NotRemoved> {
+        self.remove_all().map_err(|source| NotRemoved {
+            folder: self.folder.path(),
+            source,
+        })
+    }
+
+    fn remove_all(&mut self) -> io::Result<()> {
+        if std::mem::replace(&mut self.is_removed, true) {
+            return Ok(());
+        }
+        self.open = None;
+        let mut result = Ok(());
+        for file in 0..self.files {
+            match self.folder.remove_file(&name_of(file)) {
+                // Somebody else removed it.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                removed => result = result.and(removed),
+            }
+        }
+        let removed = match self.directory.contains(&self.name, &self.folder) {
+            true => self.directory.remove_folder(&self.name),
+            false if self.folder.is_removed() => Ok(()),
+            false => Err(io::Error::other("it was moved during the run")),
+        };
+        result.and(removed)
     }
 
     /// Returns the file with an offset, and the offset within it; creates files up to it.
     fn place(&mut self, offset_bytes: u64) -> io::Result<(&File, u64)> {
         let index = (offset_bytes / FILE_BYTES) as usize;
-        while self.files.len() <= index {
-            let path = self.path(self.files.len());
-            self.files.push(create_file(&path)?);
+        let is_open = self.open.as_ref().is_some_and(|open| open.0 == index);
+        if !is_open {
+            while self.files < index {
+                self.create()?;
+            }
+            let file = match self.files == index {
+                true => self.create()?,
+                false => open(&self.folder, index, Access::ReadWrite)?,
+            };
+            if let Some((_, before)) = self.open.replace((index, file)) {
+                before.sync_all()?;
+            }
         }
-        Ok((&self.files[index], offset_bytes % FILE_BYTES))
+        match &self.open {
+            Some((_, file)) => Ok((file, offset_bytes % FILE_BYTES)),
+            None => Err(io::ErrorKind::NotFound.into()),
+        }
     }
 
-    fn path(&self, file: usize) -> PathBuf {
-        self.folder.join(format!("{file:05}.bin"))
+    fn create(&mut self) -> io::Result<File> {
+        let file = open(&self.folder, self.files, Access::Create)?;
+        self.files += 1;
+        Ok(file)
     }
 }
 
-/// Returns the folders in a directory that another run of this name (`check`, `flash-benchmark`) has created and not
-/// removed yet: it is still running, or it was killed.
-pub fn folders_left(directory: &Path, run: &str) -> Vec<PathBuf> {
-    let prefix = format!("cardiograph-{run}-");
-    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-    let is_of_run = |name: &str| {
-        let number = name.strip_prefix(&prefix);
-        number.is_some_and(|number| number.parse::<u32>().is_ok())
-    };
-    let own = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_of_run));
-    let mut folders: Vec<_> = own.map(|entry| entry.path()).collect();
-    folders.retain(|path| path.is_dir());
-    folders.sort();
-    folders
+fn name_of(file: usize) -> String {
+    format!("{file:05}.bin")
 }
 
-fn create_folder(directory: &Path) -> io::Result<PathBuf> {
+fn create_folder(directory: &Folder) -> io::Result<(String, Folder)> {
     for number in 0..NAMES_MAX {
-        let folder = directory.join(format!("cardiograph-check-{number}"));
-        match std::fs::create_dir(&folder) {
-            Ok(()) => return Ok(folder),
+        let name = format!("cardiograph-check-{number}");
+        match directory.create_folder(&name) {
+            Ok(()) => {
+                let folder = directory.folder(&name).inspect_err(|_| {
+                    let _ = directory.remove_folder(&name);
+                })?;
+                return Ok((name, folder));
+            }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }
@@ -86,18 +178,16 @@ fn create_folder(directory: &Path) -> io::Result<PathBuf> {
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Creates a file that bypasses the page cache, or that at least does not return before the disk has the data.
-fn create_file(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true);
-    options.create_new(true);
-    cardiograph_system::set(&mut options, &[Flag::BypassCache]);
-    match options.open(path) {
+/// Opens a file so that it bypasses the page cache, or that a write at least does not return before the disk has the data.
+fn open(folder: &Folder, file: usize, access: Access) -> io::Result<File> {
+    let name = name_of(file);
+    match folder.file(&name, access, &[Flag::BypassCache]) {
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
-            // A failing open may have created the file.
-            let _ = std::fs::remove_file(path);
-            cardiograph_system::set(&mut options, &[Flag::WriteThrough]);
-            options.open(path)
+            if access == Access::Create {
+                // A failing open may have created the file.
+                let _ = folder.remove_file(&name);
+            }
+            folder.file(&name, access, &[Flag::WriteThrough])
         }
         opened => opened,
     }
@@ -123,9 +213,11 @@ impl Medium for FreeSpace {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        for file in &self.files {
+        if let Some((_, file)) = self.open.take() {
             file.sync_all()?;
-            drop_from_cache(file)?;
+        }
+        for file in 0..self.files {
+            drop_from_cache(&self.folder.file(&name_of(file), Access::Read, &[])?)?;
         }
         Ok(())
     }
@@ -133,10 +225,7 @@ impl Medium for FreeSpace {
 
 impl Drop for FreeSpace {
     fn drop(&mut self) {
-        for file in 0..self.files.len() {
-            let _ = std::fs::remove_file(self.path(file));
-        }
-        let _ = std::fs::remove_dir(&self.folder);
+        let _ = self.remove_all();
     }
 }
 
@@ -160,15 +249,78 @@ mod tests {
         space.read_at(4096, data.bytes()).unwrap();
         assert!(data.bytes().iter().all(|&byte| byte == 7));
         assert!(space.folder().join("00000.bin").exists());
-        std::fs::create_dir(own.path().join("cardiograph-check-mine")).unwrap();
-        assert_eq!(
-            folders_left(own.path(), "check"),
-            [old.clone(), space.folder().into()]
-        );
-        std::fs::remove_dir(own.path().join("cardiograph-check-mine")).unwrap();
-        drop(space);
+        space.remove().unwrap();
         let left: Vec<_> = std::fs::read_dir(own.path()).unwrap().collect();
         assert_eq!(left.len(), 1);
         assert_eq!(std::fs::read(old.join("00000.bin")).unwrap(), b"mine");
+    }
+
+    /// Writes a block to each of the given files.
+    fn write_to(space: &mut FreeSpace, files: u64) {
+        let mut data = crate::Aligned::zeros(4096);
+        for file in 0..files {
+            data.bytes().fill(file as u8);
+            space.write_at(file * FILE_BYTES, data.bytes()).unwrap();
+        }
+        space.flush().unwrap();
+        for file in 0..files {
+            space.read_at(file * FILE_BYTES, data.bytes()).unwrap();
+            assert!(data.bytes().iter().all(|&byte| byte == file as u8));
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn one_file_at_a_time_is_open() {
+        let own = tempfile::tempdir().unwrap();
+        let mut space = FreeSpace::of(own.path(), 8 << 20).unwrap();
+        write_to(&mut space, 20);
+        let folder = space.folder();
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 20);
+        let open = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+        let open = open.filter_map(|entry| std::fs::read_link(entry.path()).ok());
+        let within = open.filter(|path| path.starts_with(&folder) && *path != folder);
+        assert_eq!(within.count(), 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn files_are_removed_after_the_directory_was_renamed() {
+        let own = tempfile::tempdir().unwrap();
+        let (before, after) = (own.path().join("card"), own.path().join("moved"));
+        std::fs::create_dir(&before).unwrap();
+        let mut space = FreeSpace::of(&before, 8 << 20).unwrap();
+        write_to(&mut space, 2);
+        std::fs::rename(&before, &after).unwrap();
+        write_to(&mut space, 3);
+        space.remove().unwrap();
+        assert_eq!(std::fs::read_dir(&after).unwrap().count(), 0);
+        assert!(!before.exists());
+    }
+
+    /// Another folder of the same name is not removed.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_folder_that_was_moved_is_named() {
+        let own = tempfile::tempdir().unwrap();
+        let mut space = FreeSpace::of(own.path(), 8 << 20).unwrap();
+        write_to(&mut space, 2);
+        let (before, after) = (space.folder(), own.path().join("moved"));
+        std::fs::rename(&before, &after).unwrap();
+        std::fs::create_dir(&before).unwrap();
+        let left = space.remove().unwrap_err();
+        assert_eq!(left.folder, std::fs::canonicalize(&after).unwrap());
+        assert!(left.to_string().contains("it was moved during the run"));
+        assert_eq!(std::fs::read_dir(&after).unwrap().count(), 0);
+        assert!(before.exists());
+    }
+
+    #[test]
+    fn files_that_are_gone_already_are_no_failure() {
+        let own = tempfile::tempdir().unwrap();
+        let mut space = FreeSpace::of(own.path(), 8 << 20).unwrap();
+        write_to(&mut space, 1);
+        std::fs::remove_dir_all(space.folder()).unwrap();
+        space.remove().unwrap();
     }
 }

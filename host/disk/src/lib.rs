@@ -19,6 +19,7 @@ mod error;
 mod file_system;
 mod free_space;
 mod identity;
+mod left;
 mod marker;
 mod medium;
 mod mounts;
@@ -36,8 +37,9 @@ pub use capacity::{
 };
 pub use error::DiskError;
 pub use file_system::FileSystem;
-pub use free_space::{FreeSpace, folders_left};
+pub use free_space::{FREE_BYTES_MIN, FreeSpace, NotRemoved};
 pub use identity::{Fact, Identity};
+pub use left::{FolderLeft, folders_left};
 pub use marker::Marker;
 pub use medium::{Aligned, Medium};
 pub use raw::RawDisk;

@@ -114,6 +114,12 @@ impl RawDisk {
         found.is_err_and(|error| !matches!(error, DiskError::Io { .. }))
     }
 
+    /// Returns the capacity that the kernel reports now; `None` if it no longer knows the disk.
+    pub fn present_capacity_bytes(&self) -> Option<u64> {
+        let found = self.system.find(&self.identity.device, &self.number);
+        Some(self.system.identity(&found.ok()?).capacity_bytes)
+    }
+
     fn check_numbers(&self) -> Result<(), DiskError> {
         let device = &self.identity.device;
         for file in [&self.held, &self.file] {

@@ -405,3 +405,43 @@ fn the_full_pass_covers_every_byte() {
         assert_eq!(capacity.wrong_blocks, expected);
     }
 }
+
+/// Another program uses up the space for a moment, or removes the files: the disk has lost nothing.
+#[test]
+fn a_file_system_that_refuses_a_call_is_no_fake() {
+    struct Refusing(Card, u64, io::ErrorKind);
+    impl Medium for Refusing {
+        fn capacity_bytes(&self) -> u64 {
+            self.0.capacity_bytes()
+        }
+        fn block_bytes(&self) -> u32 {
+            512
+        }
+        fn read_at(&mut self, offset_bytes: u64, buffer: &mut [u8]) -> io::Result<()> {
+            self.0.read_at(offset_bytes, buffer)
+        }
+        fn write_at(&mut self, offset_bytes: u64, data: &[u8]) -> io::Result<()> {
+            match offset_bytes == self.1 {
+                true => Err(self.2.into()),
+                false => self.0.write_at(offset_bytes, data),
+            }
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    for kind in [
+        io::ErrorKind::StorageFull,
+        io::ErrorKind::QuotaExceeded,
+        io::ErrorKind::ReadOnlyFilesystem,
+        io::ErrorKind::FileTooLarge,
+        io::ErrorKind::NotFound,
+    ] {
+        let card = Card::new(CLAIMED_BYTES, Beyond::Honest);
+        let mut refusing = Refusing(card, 3 * SPACING_BYTES, kind);
+        let go_on = |_| ControlFlow::Continue(());
+        let checked = check_capacity(&mut refusing, CapacityPlan::Quick, 1, go_on);
+        let is_same = matches!(&checked, Err(Stopped::Failed(error)) if error.kind() == kind);
+        assert!(is_same, "{kind:?}: {checked:?}");
+    }
+}

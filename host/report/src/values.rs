@@ -1,5 +1,6 @@
 //! Parsers of option values that several commands share.
 
+use humantime::DurationError;
 use std::num::{IntErrorKind, ParseIntError};
 use std::str::FromStr;
 use std::time::Duration;
@@ -26,7 +27,9 @@ pub fn rate_hz(text: &str) -> Result<f64, String> {
 pub fn duration(text: &str) -> Result<Duration, String> {
     match humantime::parse_duration(text) {
         Ok(duration) if u64::try_from(duration.as_nanos()).is_ok() => Ok(duration),
-        Ok(_) => Err("too long; the maximum is 584 years".to_string()),
+        Ok(_) | Err(DurationError::NumberOverflow) => {
+            Err("out of range; use 1ns to 584 years".to_string())
+        }
         Err(_) => Err("expected a number and a unit, such as 50ms, 60s or 2min".to_string()),
     }
 }
@@ -172,6 +175,17 @@ mod tests {
             "99999999999999GiB",
         ] {
             assert!(bytes(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_duration_out_of_range_is_told_from_one_without_a_unit() {
+        assert_eq!(duration("584y"), Ok(Duration::from_secs(584 * 31_557_600)));
+        for text in ["585y", "99999999999999999999y", "99999999999999y", "0.5ns"] {
+            assert!(duration(text).unwrap_err().contains("584 years"), "{text}");
+        }
+        for text in ["", "5", "s", "-1s", "5 parsecs"] {
+            assert!(duration(text).unwrap_err().contains("a unit"), "{text}");
         }
     }
 }

@@ -71,6 +71,9 @@ fn remedy(error: &io::Error) -> Option<&'static str> {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             Some("choose a directory you may write to")
         }
+        io::ErrorKind::FileTooLarge => {
+            Some("raise the limit with `ulimit -f`, or write smaller files")
+        }
         io::ErrorKind::NotFound => Some("choose a directory in which files can be created"),
         // Only O_DIRECT restricts lengths and offsets.
         io::ErrorKind::InvalidInput => Some(

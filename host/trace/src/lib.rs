@@ -26,7 +26,7 @@ pub use read::{
     board_command, board_line, read, read_from, read_scope, read_scope_from, read_with_progress,
 };
 pub use run::Run;
-pub use shell::quoted;
+pub use shell::{quoted, quoted_path};
 pub use spans::Durations;
 pub use spill::Spill;
 pub use trace::{About, Backward, PhaseLabel, Trace};

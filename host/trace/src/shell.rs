@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fmt::Write;
+use std::path::Path;
 
 /// Quotes a word for a shell where necessary.
 ///
@@ -14,6 +15,14 @@ pub fn quoted(word: &OsStr) -> String {
         Some(text) if !text.is_empty() && text.chars().all(is_plain) => text.to_owned(),
         Some(text) => format!("'{}'", text.replace('\'', r"'\''")),
         None => with_escapes(bytes),
+    }
+}
+
+/// Quotes a path for a shell where necessary; a program takes the result for a path, even if it begins with `-`.
+pub fn quoted_path(path: &Path) -> String {
+    match path.as_os_str().as_encoded_bytes().starts_with(b"-") {
+        true => quoted(Path::new(".").join(path).as_os_str()),
+        false => quoted(path.as_os_str()),
     }
 }
 
@@ -46,9 +55,10 @@ fn escape(word: &mut String, bytes: &[u8]) {
 
 #[cfg(all(test, unix))]
 mod tests {
-    use super::quoted;
+    use super::{quoted, quoted_path};
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
+    use std::path::Path;
     use std::process::Command;
 
     #[test]
@@ -68,6 +78,18 @@ mod tests {
             let script = format!("printf %s {}", quoted(OsStr::from_bytes(word)));
             let output = Command::new("bash").args(["-c", &script]).output().unwrap();
             assert_eq!(output.stdout, word, "{script}");
+        }
+    }
+
+    #[test]
+    fn a_path_is_no_option() {
+        for (path, expected) in [
+            ("-r/a b", "'./-r/a b'"),
+            ("--help", "./--help"),
+            ("a/-r", "a/-r"),
+            ("./-r", "./-r"),
+        ] {
+            assert_eq!(quoted_path(Path::new(path)), expected);
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::analyze::unit;
 use crate::conditions::{self, Condition};
 use crate::shared::Shared;
-use crate::target::IoArg;
+use crate::target::{self, IoArg};
 use cardiograph_report::values::duration;
 use cardiograph_trace::TimeUnit;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ Examples:
   cardiograph compare reference.parquet /media/card --fail-if 'p99 > 20ms'")]
 pub struct Args {
     /// Traces of writes, in any format that `analyze` reads, simulated cards as sim:CARD@BOARD, or directories; cards are measured as by `bench`
-    #[arg(value_name = "FILE|CARD", num_args = 2..=26, required = true)]
+    #[arg(value_name = "FILE|CARD", num_args = 2..=26, required = true, value_parser = target::parser())]
     pub sides: Vec<String>,
 
     /// Workload for the cards that are measured: a name from `cardiograph workloads`, or a TOML file

@@ -2,7 +2,7 @@
 
 use crate::conditions::{self, Condition};
 use crate::shared::Shared;
-use crate::target::DEFAULT_TARGET;
+use crate::target::{self, DEFAULT_TARGET};
 use cardiograph_report::values::{bytes, duration, whole};
 use clap::ValueEnum;
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ Examples:
   cardiograph record /media/card --for 1h --serve 0.0.0.0:8080 other computers can read the files meanwhile")]
 pub struct Record {
     /// A simulated card as sim:CARD@BOARD (names or TOML files), or a directory
-    #[arg(default_value = DEFAULT_TARGET)]
+    #[arg(default_value = DEFAULT_TARGET, value_parser = target::parser())]
     pub target: String,
 
     /// Samples per second in each stream; not allowed if --samples names a recording, which has its own timing

@@ -7,7 +7,7 @@ use crate::outputs::is_standard_output;
 use cardiograph_compare::LoggerConfig;
 use cardiograph_record::{BinarySamples, Feed, InputLines, Lines, Times, TooLong};
 use cardiograph_recorder::LINE_BYTES_MAX;
-use cardiograph_trace::{Loaded, ReadOptions, quoted, read_from};
+use cardiograph_trace::{Loaded, ReadOptions, quoted_path, read_from};
 use std::io::{BufRead, Read};
 use std::num::NonZeroU32;
 use std::ops::Range;
@@ -108,7 +108,7 @@ fn replayed(path: &Path, length: Option<Duration>) -> Result<InputLines, Failure
         true => Failure::new(format!(
             "{name}: this is not a recording, that is, a table with a time column such as time_us; `cardiograph analyze {}` \
              says how the file can be read",
-            quoted(path.as_os_str())
+            quoted_path(path)
         )),
         false => Failure::new(error),
     })?;

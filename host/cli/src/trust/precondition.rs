@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
+use crate::target::check_cleared;
 use cardiograph_disk::{Aligned, FailedBlock, RawDisk, RawStore};
 use cardiograph_store::{Directory, HostClock};
 use cardiograph_workload::{
@@ -33,11 +34,13 @@ pub fn of_directory(
     let done = run(&filling, directory, &mut clock, &mut quiet, buffer);
     let bytes = quiet.bytes;
     quiet.progress.clear();
-    let outcome = done.map_err(|error| Failure::new(format!("{target}: {error}")))?;
-    match outcome.stopped {
-        true => Err(interrupted(interrupt)),
-        false => Ok(bytes),
-    }
+    let written = match done {
+        Ok(outcome) if outcome.stopped => Err(interrupted(interrupt)),
+        Ok(_) => Ok(()),
+        Err(error) => Err(Failure::new(format!("{target}: {error}"))),
+    };
+    Failure::join([written, check_cleared(directory)])?;
+    Ok(bytes)
 }
 
 /// Returns a phase that writes the same files from beginning to end, up to a rest that is shorter than a call.

@@ -64,16 +64,21 @@ impl LoopDisk {
         block
     }
 
-    /// Takes the medium out, as from a card reader: the device stays, and has no capacity any more.
-    pub fn remove_medium(&self) {
+    /// Changes the capacity, as of a volume that its administrator shrinks.
+    pub fn resize(&self, bytes: u64) {
         let name = self.device.trim_start_matches("/dev/");
         let sectors = format!("/sys/block/{name}/size");
+        let wanted = (bytes / 512).to_string();
         // A write in between makes the file longer again.
-        while std::fs::read_to_string(&sectors).unwrap().trim() != "0" {
-            self.file.as_file().set_len(0).unwrap();
+        while std::fs::read_to_string(&sectors).unwrap().trim() != wanted {
+            self.file.as_file().set_len(bytes).unwrap();
             let mut losetup = Command::new("losetup");
             let done = losetup.args(["--set-capacity", &self.device]).status();
             assert!(done.unwrap().success());
         }
+    }
+    /// Takes the medium out, as from a card reader: the device stays, and has no capacity any more.
+    pub fn remove_medium(&self) {
+        self.resize(0);
     }
 }

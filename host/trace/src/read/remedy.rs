@@ -1,8 +1,8 @@
 //! Commands that convert a file to a supported format.
 
 use super::error::Problem;
-use crate::shell::quoted;
-use std::ffi::OsStr;
+use crate::shell::quoted_path;
+use std::path::Path;
 
 /// Returns a command that passes the rows of a file through an awk program with its separator.
 pub(super) fn awk(separator: u8, program: &str) -> String {
@@ -22,7 +22,7 @@ pub(super) fn with_path(message: &str, path: &str) -> String {
     match path {
         // There is no file to name.
         "-" | "standard input" => message,
-        _ => message.replace(" FILE", &format!(" {}", quoted(OsStr::new(path)))),
+        _ => message.replace(" FILE", &format!(" {}", quoted_path(Path::new(path)))),
     }
 }
 
