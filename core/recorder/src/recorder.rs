@@ -14,7 +14,7 @@ use crate::event::Event;
 use crate::format::Format;
 use crate::jobs::{Done, execute};
 use crate::limits::{Limits, RING_BYTES_MIN};
-use crate::plan::{Action, Job, Outcome, Phase};
+use crate::plan::{Action, Job, Outcome, Phase, Room};
 use crate::reads::ReadDesk;
 use crate::ring::Consumer;
 use crate::shell::{Shell, ShellParts};
@@ -40,6 +40,9 @@ pub struct Config {
     pub when_full: WhenFull,
     /// True if [`Recorder::serve`] continues to serve other tasks after the end of the recording.
     pub serves_after_end: bool,
+    /// True if a card that is full at the start does not end the run: the recorder reports it, serves other tasks, which may
+    /// remove files, and begins once there is room. Otherwise, the run ends with an error.
+    pub waits_for_room: bool,
     /// Stall that the rings have to absorb in addition to reads of other tasks, in us. If the card has shown a longer
     /// one since it was acquired, that one counts. 0 if nothing is known about the card.
     pub stall_budget_us: u32,
@@ -53,6 +56,7 @@ impl Default for Config {
             rotate_us: None,
             when_full: WhenFull::Wait,
             serves_after_end: false,
+            waits_for_room: false,
             stall_budget_us: 0,
         }
     }
@@ -89,8 +93,8 @@ pub struct Parts<'a, M, V, C, D, E> {
 pub struct Recorder<'a, M, V, VE, C, D, E, const N: usize> {
     shell: Shell<'a, M, C, D, E, N>,
     volume: V,
-    /// Reason why the recording cannot start; reported once the prepared files are discarded.
-    refused: Option<VE>,
+    /// Reason why no first file could be prepared.
+    no_room: Option<VE>,
 }
 
 impl<'a, M, V, VE, C, D, E, const N: usize> Recorder<'a, M, V, VE, C, D, E, N>
@@ -134,7 +138,7 @@ where
         Recorder {
             shell: Shell::new(outside, config, limits, streams),
             volume: parts.volume,
-            refused: None,
+            no_room: None,
         }
     }
 
@@ -146,13 +150,16 @@ where
     ///
     /// # Errors
     /// [`StartError`] if there is no usable card at the start. A card may fail and come back later: events
-    /// and gaps report that.
+    /// and gaps report that. With [`Config::waits_for_room`], a full card is no error.
     pub async fn run(&mut self) -> Result<[StreamSummary; N], StartError<M::Error, VE>> {
         let result = match self.check() {
             Ok(()) => self.record(|| false).await,
             Err(error) => Err(error),
         };
         self.shell.answer_last_flush(result.is_ok());
+        if let Some(reads) = self.shell.reads {
+            reads.watched.borrow_mut().note_end();
+        }
         if let Some(reads) = self.shell.reads
             && !self.shell.config.serves_after_end
         {
@@ -231,7 +238,7 @@ where
             }
             self.report_ready();
         }
-        match self.refused.take() {
+        match self.no_room.take() {
             Some(error) => Err(StartError::Volume(error)),
             None => Ok(self.shell.summaries()),
         }
@@ -274,6 +281,9 @@ where
                     Done::Removed(None) => Outcome::NoRoom,
                     _ => Outcome::JobDone,
                 };
+                if let (Done::Reserved(..), Phase::Recording) = (&done, self.shell.state.phase) {
+                    self.no_room = None;
+                }
                 self.shell.take_done(done);
                 if let Some(reads) = self.shell.reads {
                     reads.set_free_blocks(self.volume.free_blocks());
@@ -297,11 +307,7 @@ where
                 if V::error_kind(&error) == ErrorKind::NoRoom && !self.shell.is_mounting() =>
             {
                 self.shell.take_no_room();
-                if !may_fail && self.shell.has_no_file() {
-                    // First discard the files prepared for other streams.
-                    self.shell.state.phase = Phase::Ending;
-                    self.refused = Some(error);
-                }
+                self.no_room = Some(error).filter(|_| !may_fail && self.shell.has_no_file());
                 Outcome::NoRoom
             }
             JobEnd::Refused(error) if !may_fail => return Err(StartError::Volume(error)),
@@ -311,12 +317,28 @@ where
             JobEnd::Dropped => return Ok(()),
         };
         self.shell.end_job(outcome);
+        if outcome == Outcome::NoRoom && !may_fail && self.shell.has_no_file() {
+            self.start_without_room();
+        }
         self.report_ready();
         Ok(())
     }
 
+    /// Waits for room for the first files, or ends the run, unless a recording can be removed to make room.
+    fn start_without_room(&mut self) {
+        match self.shell.config.waits_for_room {
+            _ if self.shell.state.room != Room::None => (),
+            true => {
+                self.no_room = None;
+                self.shell.report_full();
+            }
+            // First discard the files prepared for other streams.
+            false => self.shell.state.phase = Phase::Ending,
+        }
+    }
+
     fn report_ready(&mut self) {
-        if self.refused.is_none() {
+        if self.no_room.is_none() {
             self.shell.report_ready();
         }
     }

@@ -132,6 +132,16 @@ impl Watched {
             }
             _ => (),
         }
+        self.update_fault();
+    }
+
+    /// Notes that a run has ended: no samples wait for room any more.
+    pub(crate) fn note_end(&mut self) {
+        self.is_card_full = false;
+        self.update_fault();
+    }
+
+    fn update_fault(&mut self) {
         self.figures.fault = CardFault::of(self.is_card_lost, self.is_card_full);
     }
 

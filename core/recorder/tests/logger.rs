@@ -191,6 +191,7 @@ fn two_readers_take_turns_and_none_waits_for_a_desk_without_memory() {
                 count: 2,
                 reads: 50,
                 memory_blocks,
+                ..Readers::default()
             },
             ..Case::new(&control)
         };

@@ -127,6 +127,7 @@ pub fn serve_while_recording<const N: usize>(
     let reads = Rc::new(Cell::new(ReadTally::default()));
     let responses = Rc::new(RefCell::new(Vec::new()));
     let (link, network, path) = (setup.link, setup.network, setup.path);
+    let waits_for_room = setup.config.waits_for_room;
     let (seen, tally, answered) = (downloaded.clone(), reads.clone(), responses.clone());
     let (requests, live) = (setup.requests, setup.live);
     let watchers = setup.watchers;
@@ -137,7 +138,8 @@ pub fn serve_while_recording<const N: usize>(
         |_, _| (),
         move |control, desk, world| {
             Some(Box::pin(async move {
-                while !control.is_ready() {
+                // Otherwise, a client may have to make room for the recording.
+                while !control.is_ready() && !waits_for_room {
                     world.sleep_ns(1_000_000).await;
                 }
                 let Ok((client, server)) = connect_hosts(&world, "network", link, network) else {

@@ -205,6 +205,44 @@ fn files_are_changed_while_samples_are_recorded() {
     assert!(files.keys().all(|path| !path.contains("CARDIOGR.U")));
 }
 
+/// The card is full of another program's file at the start: the server says so, sends it, and removes it. The recording
+/// begins then.
+#[test]
+fn a_recording_begins_once_a_client_has_removed_a_file_from_a_full_card() {
+    const FULL: Volume = Volume {
+        bytes: 64 << 20,
+        cluster_bytes: 8192,
+        // Room for the journal, and 32 KiB.
+        free_bytes: Some((9 + 4) * 8192),
+        ..VOLUME
+    };
+    let (image, files) = FULL.make(Seed::new(1)).unwrap();
+    let status = || vec![request("GET /status", "", b""); 300];
+    let range = request("GET /FILLER.BIN", "Range: bytes=0-99\r\n", b"");
+    let mut requests = status();
+    requests.extend([range, request("DELETE /FILLER.BIN", "", b"")]);
+    requests.extend(status());
+    let mut setup = setup(image, lines(860, 5), link());
+    setup.config.waits_for_room = true;
+    setup.requests = requests;
+    let served = serve_while_recording(setup).unwrap();
+    let responses = served.responses.iter().map(|response| parts(response));
+    let responses: Vec<_> = responses.collect();
+    assert_eq!((responses[300].0, responses[301].0), (206, 204));
+    assert_eq!(responses[300].1, &files["FILLER.BIN"][..100]);
+    let is_full = |(_, body): &(u16, &[u8])| {
+        String::from_utf8_lossy(body).contains("\"fault\":\"the card is full; remove files\"")
+    };
+    assert!(is_full(&responses[299]));
+    let last = responses.last().unwrap();
+    assert!(!is_full(last));
+    assert!(String::from_utf8_lossy(last.1).contains("\"recording\":true"));
+    assert_eq!(served.streams[0].lost, 0);
+    let recorded = FULL.read(&mut { *served.card }).unwrap();
+    assert!(!recorded.contains_key("FILLER.BIN"));
+    assert!(recorded.keys().any(|path| path.starts_with("REC00000/")));
+}
+
 /// The network carries 2.5 MB/s; downloads from an idle card reach 2.4 MB/s. The recorder occupies the card at least
 /// for the time that its bytes take on the bus.
 #[test]

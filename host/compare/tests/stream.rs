@@ -22,6 +22,7 @@ const STREAMING: Streaming = Streaming {
         rotate_us: None,
         when_full: cardiograph_recorder::WhenFull::Wait,
         serves_after_end: false,
+        waits_for_room: false,
         stall_budget_us: 0,
     },
 };

@@ -178,6 +178,17 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         tracks.iter().any(plan::Track::is_starved)
     }
 
+    /// Reports, once, each track that has no room for its first file.
+    pub(crate) fn report_full(&mut self) {
+        for track in 0..self.state.track_count {
+            let state = &self.state.tracks[usize::from(track)];
+            if state.is_starved() && !state.is_full {
+                report(&mut self.events, self.reads, Event::Full { track });
+                self.apply(Action::ReportFull(track), Outcome::Done);
+            }
+        }
+    }
+
     /// Allows sampling to begin once all files are open and as many as possible are prepared: later,
     /// preparing files may have to wait.
     pub(crate) fn report_ready(&mut self) {

@@ -346,7 +346,7 @@ fn run<const N: usize>(
         control: case.control,
         reads: Some(&desk),
     };
-    let mut executor = Executor::new(case.readers.tasks(&desk, reads));
+    let mut executor = Executor::new(case.readers.tasks(&desk, &world.now_us, reads));
     let mut recorder = Recorder::new(parts, case.config, streams);
     let mut next_disks = case.next_disks.into_iter();
     let note_figures = || {

@@ -54,6 +54,7 @@ fn samples_lost_during_a_read_have_cause_read() {
         count: 1,
         reads: 100_000,
         memory_blocks: 4,
+        ..Readers::default()
     };
     case.faults.read_stall = Some((2_000_000, 300_000));
     let outcome = record(case, [lines(4_096, LINE_BYTES, 3_000, 4_000)], |_| ());
@@ -80,6 +81,7 @@ fn check_readers<const N: usize>(inputs: [Input; N]) {
         count: 2,
         reads: 100_000,
         memory_blocks: 4,
+        ..Readers::default()
     };
     let sizes = inputs.each_ref().map(|input| input.ring_bytes);
     let outcome = record(case, inputs, |_| ());

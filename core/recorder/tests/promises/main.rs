@@ -12,6 +12,7 @@ mod bad_input;
 mod failing_card;
 mod figures;
 mod flush;
+mod full_at_start;
 mod full_card;
 mod gaps;
 mod naming;
