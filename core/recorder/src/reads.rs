@@ -28,6 +28,9 @@ use core::task::{Context, Poll, Waker};
 const REQUESTS_MAX: usize = 8;
 /// A reader counts as active for this long after its last read, in us: between two reads it sends data.
 const ACTIVE_US: u64 = 1_000_000;
+/// Time in us after which waiting reads fail if the recorder has carried out none: no card is there, or the rings cannot
+/// absorb its stalls.
+const WAIT_US_MAX: u64 = 10_000_000;
 
 /// A queue for reads during a recording, shared with tasks on the recorder's own thread. The recorder carries out one
 /// read at a time.
@@ -62,6 +65,8 @@ struct Inner<'a> {
     active_until_us: u64,
     /// True if the next request has already been postponed and counted.
     is_postponed: bool,
+    /// Time in us since which the recorder has carried out no read although one waited.
+    waiting_since_us: Option<u64>,
     tally: ReadTally,
 }
 
@@ -158,6 +163,8 @@ pub enum ReadError {
     OtherCard,
     /// Files were removed since the reader looked up the blocks: it has to look them up again.
     Changed,
+    /// The recorder has carried out no read for 10 s: it needs the card, or the card is gone.
+    Busy,
     /// The recorder has ended.
     Closed,
     /// The desk has no memory.
@@ -171,6 +178,7 @@ impl fmt::Display for ReadError {
             ReadError::CardFailed => "the card could not read the blocks",
             ReadError::OtherCard => "the card was exchanged or mounted again",
             ReadError::Changed => "files were removed since the blocks were looked up",
+            ReadError::Busy => "the recorder needs the card; try again later",
             ReadError::Closed => "the recorder has ended",
             ReadError::NoMemory => "the read desk has no buffer",
         })
@@ -205,6 +213,7 @@ impl<'a> ReadDesk<'a> {
                 recorder: None,
                 active_until_us: 0,
                 is_postponed: false,
+                waiting_since_us: None,
                 tally: ReadTally::default(),
             }),
             changes: Changes::new(),
@@ -213,14 +222,14 @@ impl<'a> ReadDesk<'a> {
     }
 
     /// Reads up to `count` blocks and lends them: at least one, at most as many as a buffer holds. Waits until
-    /// the rings can absorb the read. Blocks of an earlier read of [`ReadClass::Short`] that a free buffer still holds are
+    /// the rings can absorb the read, but not for longer than 10 s in which they absorb none. Blocks of an earlier read of [`ReadClass::Short`] that a free buffer still holds are
     /// lent at once.
     ///
     /// `generation` is the [`generation`](ReadDesk::generation) in which the reader looked up the blocks, or 0 for any.
     ///
     /// # Errors
     /// [`ReadError`] if there is no card, it cannot read the blocks, it may have changed since that generation, the
-    /// recorder has ended, or the desk has no memory.
+    /// recorder needs it or has ended, or the desk has no memory.
     pub async fn lend(
         &self,
         start: u32,
@@ -470,6 +479,24 @@ impl<'a> ReadDesk<'a> {
         self.inner.borrow().next().is_some()
     }
 
+    /// Returns true if a request waits, as [`is_pending`](Self::is_pending) does. Fails all requests if they have waited for
+    /// too long.
+    pub(crate) fn poll_pending(&self, now_us: u64) -> bool {
+        let mut inner = self.inner.borrow_mut();
+        if inner.next().is_none() {
+            inner.waiting_since_us = None;
+            return false;
+        }
+        let since_us = *inner.waiting_since_us.get_or_insert(now_us);
+        if now_us.saturating_sub(since_us) < WAIT_US_MAX {
+            return true;
+        }
+        inner.waiting_since_us = None;
+        drop(inner);
+        self.fail(|_, _| Some(ReadError::Busy));
+        false
+    }
+
     /// Returns true if a request is pending or was carried out recently.
     pub(crate) fn is_active(&self, now_us: u64) -> bool {
         now_us < self.inner.borrow().active_until_us || self.is_pending()
@@ -487,7 +514,7 @@ impl<'a> ReadDesk<'a> {
         let (slot, request) = inner.next()?;
         let buffer = inner.buffers.take()?;
         inner.slots[slot].stage = Stage::UnderWay;
-        inner.is_postponed = false;
+        (inner.is_postponed, inner.waiting_since_us) = (false, None);
         let count = (request.count as usize).min(buffer.blocks.len());
         Some(ReadJob {
             slot,

@@ -362,7 +362,7 @@ impl From<FileError> for Error {
                 ReadError::NoCard => Error::NoCard,
                 ReadError::OtherCard => Error::OtherCard,
                 ReadError::Changed => Error::Changed,
-                ReadError::Closed | ReadError::NoMemory => Error::Busy,
+                ReadError::Busy | ReadError::Closed | ReadError::NoMemory => Error::Busy,
                 // `CardFailed`, and whatever a later version adds.
                 _ => Error::CardFailed,
             },

@@ -8,7 +8,6 @@ use crate::limits::{
     URGENT_REMOVAL_US, URGENT_US,
 };
 use crate::plan::{Block, Card, Checkpoint, Conditions, Job, StreamConditions, TrackConditions};
-use crate::reads::ReadDesk;
 use crate::recorder::WhenFull;
 use crate::stream::{Stream, Window};
 use crate::track::{NameState, OpenFile, Space};
@@ -262,7 +261,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         for track in 0..self.state.track_count {
             self.fade_postponed_cost(track, now_us);
         }
-        let is_read_pending = self.reads.is_some_and(ReadDesk::is_pending);
+        let is_read_pending = self.reads.is_some_and(|reads| reads.poll_pending(now_us));
         let is_reading = self.reads.is_some_and(|reads| reads.is_active(now_us));
         let absorbs_read = is_read_pending && self.absorbs_read();
         if is_read_pending

@@ -2,7 +2,7 @@
 
 use crate::logger_rig::{Input, Readers, lines, record};
 use crate::promise::*;
-use cardiograph_recorder::{Control, Event, Window};
+use cardiograph_recorder::{Control, Event, ReadError, Window};
 use std::cell::Cell;
 
 #[test]
@@ -16,6 +16,7 @@ fn reads_leave_room_in_the_ring_for_the_longest_stall() {
             count: 2,
             reads: 100_000,
             memory_blocks: 4,
+            ..Readers::default()
         };
         // The ring lasts 136 ms.
         let outcome = record(case, [lines(8_192, LINE_BYTES, 1_000, 3_500)], |_| ());
@@ -109,4 +110,23 @@ fn a_checkpoint_is_late_if_and_only_if_its_end_is_outside_the_window() {
         }
     }
     assert!(late.iter().all(|count| *count >= 20), "{late:?}");
+}
+
+/// The ring lasts 136 ms, less than a stall. A sixteenth of it counts as room nevertheless: too little for a read.
+#[test]
+fn reads_that_the_rings_cannot_absorb_fail_after_ten_seconds() {
+    let control = Control::new();
+    let mut case = case(&control, 1 << 20, 20_000);
+    case.config.stall_budget_us = 300_000;
+    case.costs.read_us = 10_000;
+    case.readers = Readers {
+        count: 2,
+        reads: 100_000,
+        memory_blocks: 4,
+        ..Readers::default()
+    };
+    let outcome = record(case, [lines(8_192, LINE_BYTES, 1_000, 45_000)], |_| ());
+    let is_busy = |read: &&Result<_, _>| **read == Err(ReadError::Busy);
+    // Both readers wait for 10 s, four times.
+    assert_eq!(outcome.reads.iter().filter(is_busy).count(), 8);
 }
