@@ -18,6 +18,7 @@ use embedded_io_async::{Read, Write};
 /// Room for a chunk's size ahead of its bytes: three digits and a line end.
 const CHUNK_HEAD_BYTES: usize = 5;
 const _: () = assert!(OUT_BYTES < 1 << 12);
+const _: () = assert!(SLOW_MS < u16::MAX as u32);
 /// Longest line of an event: prefix, number, values and line end.
 const LINE_BYTES_MAX: usize = 32 + ROW_BYTES_MAX;
 const LINE_END: &[u8; 2] = b"\r\n";
@@ -29,7 +30,7 @@ enum Framing {
     /// Bytes are sent as they are.
     Plain,
     /// Bytes become a chunk, whose size is at this offset; the head of the response may be ahead of it.
-    Chunked { at: usize },
+    Chunked { at: u16 },
     /// Bytes are dropped: the response to HEAD.
     Silent,
 }
@@ -70,26 +71,38 @@ pub(crate) struct Wire<'c, C, T> {
 /// Progress of the other side while this side waited for it.
 #[derive(Clone, Copy, Default)]
 struct Pace {
-    waited_ms: u32,
+    waited_ms: u16,
+    /// Time waited since the last byte, in ms.
+    idle_ms: u16,
     bytes: u32,
 }
 
 impl Pace {
-    /// Returns an error if the other side is too slow.
+    /// Returns an error if the other side is too slow, or no longer makes progress.
     fn note(&mut self, waited_ms: u64, bytes: usize) -> Result<(), Closed> {
-        let (waited_ms, bytes) = (u32::try_from(waited_ms), u32::try_from(bytes));
-        self.waited_ms = self.waited_ms.saturating_add(waited_ms.unwrap_or(u32::MAX));
-        self.bytes = self.bytes.saturating_add(bytes.unwrap_or(u32::MAX));
-        if self.waited_ms < SLOW_MS {
+        let waited_ms = u16::try_from(waited_ms).unwrap_or(u16::MAX);
+        self.waited_ms = self.waited_ms.saturating_add(waited_ms);
+        self.bytes = self
+            .bytes
+            .saturating_add(u32::try_from(bytes).unwrap_or(u32::MAX));
+        self.idle_ms = match bytes {
+            0 => self.idle_ms.saturating_add(waited_ms),
+            _ => 0,
+        };
+        if u32::from(self.idle_ms) >= SLOW_MS {
+            return Err(Closed);
+        }
+        if u32::from(self.waited_ms) < SLOW_MS {
             return Ok(());
         }
         let is_slow = self.bytes < SLOW_BYTES_MIN;
-        *self = Pace::default();
+        (self.waited_ms, self.bytes) = (0, 0);
         if is_slow { Err(Closed) } else { Ok(()) }
     }
 
     fn left_ms(&self) -> u32 {
-        SLOW_MS.saturating_sub(self.waited_ms).max(1)
+        let waited_ms = self.waited_ms.max(self.idle_ms);
+        SLOW_MS.saturating_sub(waited_ms.into()).max(1)
     }
 }
 
@@ -266,7 +279,9 @@ impl<'c, C: Read + Write, T: Timer> Wire<'c, C, T> {
             if self.len + CHUNK_HEAD_BYTES > OUT_BYTES / 2 {
                 self.flush().await?;
             }
-            self.framing = Framing::Chunked { at: self.len };
+            self.framing = Framing::Chunked {
+                at: self.len as u16,
+            };
             self.len += CHUNK_HEAD_BYTES;
         }
         Ok(())
@@ -460,11 +475,12 @@ impl<'c, C: Read + Write, T: Timer> Wire<'c, C, T> {
             Framing::Silent => self.len = 0,
             Framing::Plain => (),
             Framing::Chunked { at } => {
-                let start = *at + CHUNK_HEAD_BYTES;
+                let begin = usize::from(*at);
+                let start = begin + CHUNK_HEAD_BYTES;
                 match self.len - start {
-                    0 => self.len = *at,
+                    0 => self.len = begin,
                     bytes => {
-                        let mut size = Room::new(&mut self.out[*at..start]);
+                        let mut size = Room::new(&mut self.out[begin..start]);
                         write!(size, "{bytes:03X}\r\n").map_err(|_| Closed)?;
                         self.out[self.len..][..2].copy_from_slice(LINE_END);
                         self.len += LINE_END.len();
@@ -499,17 +515,21 @@ impl<'c, C: Read + Write, T: Timer> Wire<'c, C, T> {
         }
         self.framing = Framing::Plain;
         self.len = 0;
-        // Without a flush, the socket may hold bytes back and keep the client waiting.
-        match self.socket.flush().await {
-            Ok(()) => Ok(()),
-            Err(_) => Err(Closed),
+        self.flush_socket().await
+    }
+
+    /// Lets the socket send what it holds back. Some sockets wait until the client has received all of it.
+    async fn flush_socket(&mut self) -> Result<(), Closed> {
+        match within(self.timer, SLOW_MS, pin!(self.socket.flush())).await {
+            Some(Ok(())) => Ok(()),
+            Some(Err(_)) | None => Err(Closed),
         }
     }
 
     /// Tells the client to send the body.
     pub(crate) async fn send_continue(&mut self) -> Result<(), Closed> {
         self.send(b"HTTP/1.1 100 Continue\r\n\r\n").await?;
-        self.socket.flush().await.map_err(|_| Closed)
+        self.flush_socket().await
     }
 
     /// Responds with a short text, or ends the connection if a part of another response was sent.

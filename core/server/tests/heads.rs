@@ -178,6 +178,37 @@ fn slow_readers_end() {
     );
 }
 
+/// Serves a request for a file on this socket; returns the bytes sent, and the time at the end, in ms.
+fn end_of(path: &str, change: impl FnOnce(&mut Socket)) -> (usize, u64) {
+    let memory = with_file();
+    memory.file("/large.bin", &vec![7; 100_000]);
+    let clock = Clock::default();
+    let head = format!("GET {path} HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
+    let mut socket = Socket::new(&clock, vec![head.into()], End::Silence);
+    change(&mut socket);
+    let sent = socket.sent.clone();
+    let server = Server::new(&memory, &NoInstrument, &clock, CONFIG);
+    clock.run(server.serve(&mut socket, &mut Buffers::new()));
+    (sent.take().len(), cardiograph_server::Timer::now_ms(&clock))
+}
+
+#[test]
+fn a_client_that_stops_reading_is_given_up_after_ten_seconds() {
+    // Earlier bytes do not count: 30 pieces in 3 s.
+    let (bytes, now_ms) = end_of("/large.bin", |socket| {
+        socket.write_ms = 100;
+        socket.taken_bytes_max = 20_000;
+    });
+    assert_eq!((bytes, now_ms), (20_000, 3_000 + 10_000));
+}
+
+#[test]
+fn a_client_that_confirms_nothing_is_given_up_after_ten_seconds() {
+    let (bytes, now_ms) = end_of("/a.txt", |socket| socket.flush_ms = 1_000_000);
+    assert!(bytes > 0);
+    assert_eq!(now_ms, 10_000);
+}
+
 #[test]
 fn foreign_names_of_the_server_are_refused() {
     for host in [

@@ -113,6 +113,10 @@ pub struct Socket<'a> {
     pub write_bytes_max: usize,
     /// Duration of each write, in ms; 0 for none.
     pub write_ms: u64,
+    /// Duration of a flush, in ms.
+    pub flush_ms: u64,
+    /// Bytes after which the client receives nothing more.
+    pub taken_bytes_max: usize,
     /// Bytes after which the client disappears.
     pub sent_bytes_max: usize,
     pub sent: Rc<RefCell<Vec<u8>>>,
@@ -128,6 +132,8 @@ impl<'a> Socket<'a> {
             next_ms: 0,
             write_bytes_max: usize::MAX,
             write_ms: 0,
+            flush_ms: 0,
+            taken_bytes_max: usize::MAX,
             sent_bytes_max: usize::MAX,
             sent: Rc::default(),
         }
@@ -186,8 +192,12 @@ impl Write for Socket<'_> {
         if self.write_ms > 0 {
             self.clock.sleep_ms(self.write_ms as u32).await;
         }
+        let room = self.taken_bytes_max - self.sent.borrow().len();
+        if room == 0 {
+            return std::future::pending().await;
+        }
         let mut sent = self.sent.borrow_mut();
-        let count = bytes.len().min(self.write_bytes_max);
+        let count = bytes.len().min(self.write_bytes_max).min(room);
         if sent.len() + count > self.sent_bytes_max {
             return Err(Gone);
         }
@@ -196,6 +206,9 @@ impl Write for Socket<'_> {
     }
 
     async fn flush(&mut self) -> Result<(), Gone> {
+        if self.flush_ms > 0 {
+            self.clock.sleep_ms(self.flush_ms as u32).await;
+        }
         Ok(())
     }
 }
