@@ -7,6 +7,7 @@ use memory::Memory;
 use memory::client::{CONFIG, responses};
 use memory::recorder::{Recorder, row_of};
 use memory::socket::{Clock, End, Socket, both};
+use std::cell::Cell;
 
 /// Two clients upload the same file: the upload that ends later takes effect, and neither contains bytes of the other.
 #[test]
@@ -75,4 +76,45 @@ fn two_clients_receive_every_sample() {
             assert_eq!(*row, format!("{number},{}", row_of(number)));
         }
     }
+}
+
+/// While one client tries wrong passwords, another one with the right one is served, and the recorder goes on.
+#[test]
+fn wrong_passwords_delay_only_who_sends_them() {
+    let (memory, clock) = (Memory::default(), Clock::default());
+    memory.file("/a.txt", b"contents");
+    let recorder = Recorder {
+        step: 1,
+        ..Recorder::default()
+    };
+    let config = Config {
+        basic_auth: Some("dXNlcjpwYXNz"),
+        ..CONFIG
+    };
+    let request = |path: &str, password: &str| {
+        format!("GET {path} HTTP/1.1\r\nHost: 10.0.0.1\r\nAuthorization: Basic {password}\r\n\r\n")
+    };
+    let guesses = vec![request("/a.txt", "dXNlcjpwYXNy").into_bytes(); 20];
+    let mut attacker = Socket::new(&clock, guesses, End::Close);
+    let reads = vec![request("/a.txt", "dXNlcjpwYXNz").into_bytes(); 20];
+    let live = request("/live?all=1", "dXNlcjpwYXNz").into_bytes();
+    let mut reader = Socket::new(&clock, reads.into_iter().chain([live]), End::Silence);
+    reader.sent_bytes_max = 8_000;
+    let (guessed, read) = (attacker.sent.clone(), reader.sent.clone());
+    let server = Server::new(&memory, &recorder, &clock, config);
+    let (mut one, mut other) = (Buffers::new(), Buffers::new());
+    let ended_ms = Cell::new(0);
+    clock.run(both(server.serve(&mut attacker, &mut one), async {
+        server.serve(&mut reader, &mut other).await;
+        ended_ms.set(clock.now_ms());
+    }));
+    let guessed = responses(&guessed.take(), &[]);
+    assert_eq!(guessed.len(), 20);
+    assert!(guessed.iter().all(|response| response.status == 401));
+    // One guess per second.
+    assert_eq!(clock.now_ms(), 20_000);
+    let read = responses(&read.take(), &[]);
+    assert!(read.iter().all(|response| response.status == 200));
+    assert!(read.len() == 21 && ended_ms.get() < 20_000);
+    assert!(read[20].text().contains("data: 100,"), "no samples");
 }
