@@ -137,8 +137,9 @@ function liveView() {
       figure['not yet durable'].textContent = `${now.unsaved_ms} ms${window}`;
       figure.rate.textContent = `${bytesText(now.rate_bytes_per_s)}/s`;
       const keeps = history.length > 0 ? '' : '; this device keeps no single latencies';
-      state.textContent = now.fault ?? (now.recording ? 'recording' : 'not recording') + keeps;
-      state.classList.toggle('bad', Boolean(now.fault));
+      const states = [now.fault ?? (now.recording ? 'recording' : 'not recording') + keeps, now.notice];
+      state.textContent = states.filter(Boolean).join('; ');
+      state.classList.toggle('bad', Boolean(now.fault ?? now.notice));
       canvas.setAttribute('aria-label', `Write latencies: ${figure['write latency'].textContent}`);
     },
     // Lines of a number, a time and a latency. Splitting them would leave a lot of garbage, whose collection takes longer

@@ -31,7 +31,7 @@ pub use address::{
     ADDRESS, AddressServer, DHCP_CLIENT_PORT, DHCP_SERVER_PORT, LEASES, REPLY_BYTES, Reply,
 };
 pub use calendar::fat_time;
-pub use link::{Action, Event, Link, State};
+pub use link::{Action, Event, JoinFailure, Link, State};
 pub use passphrase::{PASSPHRASE_BYTES, Passphrase, access_point_name};
 pub use responder::{MDNS_ADDRESS, MDNS_PORT, Responder, Target};
 pub use settings::{

@@ -16,8 +16,13 @@
 //! left. Every join resets both. The access point is closed during the attempts, because its channel would have to
 //! follow that of the router.
 //!
+//! The reason of the last failure is known until the router is joined, so that the server can show it in the access point.
+//!
 //! The machine neither waits nor reads a clock: the caller asks for the next [`Action`], carries it out, and reports
 //! each [`Event`]. Events that do not fit the state are late ones, and are ignored.
+
+use crate::settings::FILE_NAME;
+use core::fmt;
 
 /// Time for joining the router, in ms, before the access point opens.
 pub(crate) const JOIN_MS: u64 = 30_000;
@@ -27,6 +32,40 @@ pub(crate) const PAUSE_MS: [u64; 2] = [1_000, 8_000];
 pub(crate) const RETRY_MS: [u64; 2] = [60_000, 16 * 60_000];
 /// Time after the last client left in which it may come back, in ms.
 pub(crate) const CLIENT_MS: u64 = 60_000;
+
+/// Reason why the router could not be joined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum JoinFailure {
+    /// The router refused the password.
+    WrongPassword,
+    /// No network of this name is in range.
+    NotFound,
+    /// The router did not answer in time.
+    NoAnswer,
+    /// The radio reported another reason.
+    Other,
+}
+
+/// A sentence for a serial port or a page.
+impl fmt::Display for JoinFailure {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            JoinFailure::WrongPassword => write!(
+                f,
+                "the router refuses the password; correct it in {FILE_NAME} and restart the board"
+            ),
+            JoinFailure::NotFound => write!(
+                f,
+                "the router's network is not in range; check its name in {FILE_NAME}, and the router"
+            ),
+            JoinFailure::NoAnswer => f.write_str("the router does not answer; check it"),
+            JoinFailure::Other => {
+                f.write_str("the router's network cannot be joined; check the router")
+            }
+        }
+    }
+}
 
 /// State of the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,8 +122,8 @@ pub enum Action {
 pub enum Event {
     /// The router accepted the device.
     Joined,
-    /// The attempt failed: no such network, a wrong password, or no answer.
-    JoinFailed,
+    /// The attempt failed.
+    JoinFailed(JoinFailure),
     /// The connection to the router ended.
     RouterLost,
     /// Number of clients of the access point.
@@ -100,6 +139,8 @@ pub struct Link {
     state: State,
     /// Time of the access point before the next retry, in ms.
     interval_ms: u64,
+    /// Reason of the last failure, until the router is joined.
+    failure: Option<JoinFailure>,
 }
 
 impl Link {
@@ -109,12 +150,18 @@ impl Link {
             has_router,
             state: State::Start,
             interval_ms: RETRY_MS[0],
+            failure: None,
         }
     }
 
     /// Returns the state.
     pub fn state(&self) -> State {
         self.state
+    }
+
+    /// Returns the reason why the router's network is not in use, if an attempt to join it has failed.
+    pub fn failure(&self) -> Option<JoinFailure> {
+        self.failure
     }
 
     /// Returns the next action, which the caller carries out once.
@@ -124,7 +171,14 @@ impl Link {
                 true => self.join(now_ms),
                 false => self.open(now_ms),
             },
-            State::Joining { until_ms, .. } if now_ms >= until_ms => self.open(now_ms),
+            State::Joining {
+                until_ms, attempt, ..
+            } if now_ms >= until_ms => {
+                if attempt == Attempt::Running {
+                    self.failure.get_or_insert(JoinFailure::NoAnswer);
+                }
+                self.open(now_ms)
+            }
             State::Joining {
                 until_ms,
                 attempt,
@@ -166,6 +220,7 @@ impl Link {
             (State::Joining { .. }, Event::Joined) => {
                 self.state = State::Joined;
                 self.interval_ms = RETRY_MS[0];
+                self.failure = None;
             }
             (
                 State::Joining {
@@ -173,8 +228,11 @@ impl Link {
                     attempt: Attempt::Running,
                     pause_ms,
                 },
-                Event::JoinFailed | Event::RouterLost,
+                Event::JoinFailed(_) | Event::RouterLost,
             ) => {
+                if let Event::JoinFailed(failure) = event {
+                    self.failure = Some(failure);
+                }
                 self.state = State::Joining {
                     until_ms,
                     attempt: Attempt::Pausing(now_ms + pause_ms),

@@ -1,6 +1,6 @@
 //! The link against a simulated radio and router, in virtual time.
 
-use cardiograph_network::{Action, Event, Link, State};
+use cardiograph_network::{Action, Event, JoinFailure, Link, State};
 use proptest::prelude::*;
 
 const SECOND_MS: u64 = 1000;
@@ -13,6 +13,8 @@ struct Radio {
     link: Link,
     now_ms: u64,
     is_up: fn(u64) -> bool,
+    /// Reason why a router that is not up cannot be joined.
+    failure: JoinFailure,
     attempt_end_ms: Option<u64>,
     joins_ms: Vec<u64>,
     opens_ms: Vec<u64>,
@@ -24,6 +26,7 @@ impl Radio {
             link: Link::new(has_router),
             now_ms: 0,
             is_up,
+            failure: JoinFailure::NotFound,
             attempt_end_ms: None,
             joins_ms: Vec::new(),
             opens_ms: Vec::new(),
@@ -69,7 +72,7 @@ impl Radio {
             self.attempt_end_ms = None;
             let event = match self.is_router_up() {
                 true => Event::Joined,
-                false => Event::JoinFailed,
+                false => Event::JoinFailed(self.failure),
             };
             self.link.handle(event, self.now_ms);
         }
@@ -151,12 +154,51 @@ fn a_client_keeps_the_access_point_open() {
     assert_eq!(radio.joins_ms.last(), Some(&(left_ms + MINUTE_MS)));
 }
 
+/// The access point, which stays reachable, shows the reason; once the router accepts the password, it is joined.
+#[test]
+fn a_refused_password_is_shown_until_the_router_is_joined() {
+    let mut radio = Radio::new(true, |now_ms| now_ms >= 100 * MINUTE_MS);
+    radio.failure = JoinFailure::WrongPassword;
+    assert_eq!(radio.link.failure(), None);
+    radio.run_until(31 * SECOND_MS);
+    assert!(matches!(radio.link.state(), State::AccessPoint { .. }));
+    for minute in 1..100 {
+        radio.run_until(minute * MINUTE_MS);
+        assert_eq!(radio.link.failure(), Some(JoinFailure::WrongPassword));
+    }
+    let text = JoinFailure::WrongPassword.to_string();
+    assert!(
+        text.contains("password") && text.contains("CARDIOGR.TXT"),
+        "{text}"
+    );
+    // The longest time between two attempts is 16 min.
+    radio.run_until(118 * MINUTE_MS);
+    assert_eq!(radio.link.state(), State::Joined);
+    assert_eq!(radio.link.failure(), None);
+}
+
+#[test]
+fn the_reason_of_the_latest_attempt_counts() {
+    let mut link = Link::new(true);
+    assert_eq!(link.next(0), Action::Join);
+    link.handle(Event::JoinFailed(JoinFailure::WrongPassword), 100);
+    assert_eq!(link.next(1100), Action::Join);
+    link.handle(Event::JoinFailed(JoinFailure::NotFound), 1200);
+    assert_eq!(link.failure(), Some(JoinFailure::NotFound));
+    // A connection that ends later is no failure to join.
+    assert_eq!(link.next(3200), Action::Join);
+    link.handle(Event::Joined, 3300);
+    link.handle(Event::RouterLost, 3400);
+    assert_eq!(link.failure(), None);
+}
+
 #[test]
 fn an_attempt_without_an_answer_ends() {
     let mut link = Link::new(true);
     assert_eq!(link.next(0), Action::Join);
     assert_eq!(link.next(1), Action::Wait(Some(30_000)));
     assert_eq!(link.next(30_000), Action::OpenAccessPoint);
+    assert_eq!(link.failure(), Some(JoinFailure::NoAnswer));
     // The radio answers late.
     link.handle(Event::Joined, 30_001);
     link.handle(Event::RouterLost, 30_002);
@@ -178,7 +220,8 @@ fn an_access_point_that_does_not_open_is_tried_again() {
 fn event() -> impl Strategy<Value = Event> {
     prop_oneof![
         Just(Event::Joined),
-        Just(Event::JoinFailed),
+        Just(Event::JoinFailed(JoinFailure::WrongPassword)),
+        Just(Event::JoinFailed(JoinFailure::Other)),
         Just(Event::RouterLost),
         Just(Event::AccessPointClosed),
         (0..4_u8).prop_map(Event::Clients),

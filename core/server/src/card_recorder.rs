@@ -58,6 +58,14 @@ pub trait Actions {
         Ok(())
     }
 
+    /// Writes another report of the device; see [`Instrument::write_notice`].
+    ///
+    /// # Errors
+    /// Those of `text`.
+    fn write_notice(&self, _text: &mut dyn fmt::Write) -> fmt::Result {
+        Ok(())
+    }
+
     /// Returns an item that the application adds to the page; see [`Instrument::item`].
     fn item(&self, _number: usize, _text: &mut [u8; ROW_BYTES_MAX]) -> Option<(Item, usize)> {
         None
@@ -166,6 +174,10 @@ impl Instrument for CardRecorder<'_, '_> {
             None if figures.is_recording => Ok(()),
             None => self.actions.write_fault(text),
         }
+    }
+
+    fn write_notice(&self, text: &mut dyn fmt::Write) -> fmt::Result {
+        self.actions.write_notice(text)
     }
 
     fn columns(&self, stream: u8, row: &mut [u8; ROW_BYTES_MAX]) -> usize {

@@ -21,6 +21,15 @@ pub trait Instrument {
         Ok(())
     }
 
+    /// Writes, as a sentence, what the device reports besides, such as a router that refuses its password; nothing if there
+    /// is nothing to report.
+    ///
+    /// # Errors
+    /// Those of `text`.
+    fn write_notice(&self, _text: &mut dyn fmt::Write) -> fmt::Result {
+        Ok(())
+    }
+
     /// Writes the names of a stream's columns, separated by commas, to `row`; returns their length. 0 means
     /// that the stream has no columns or does not exist.
     fn columns(&self, stream: u8, row: &mut [u8; ROW_BYTES_MAX]) -> usize;

@@ -115,6 +115,26 @@ fn the_state_and_new_gaps_are_events() {
 }
 
 #[test]
+fn the_device_reports_what_is_wrong_besides() {
+    for (notice, expected) in [
+        ("", "\"notice\":null"),
+        (
+            "the router refuses \"it\"",
+            "\"notice\":\"the router refuses \\\"it\\\"\"",
+        ),
+    ] {
+        let recorder = Recorder {
+            notice,
+            ..Recorder::default()
+        };
+        for path in ["/live", "/status"] {
+            let response = ask(&recorder, &line(&format!("GET {path}")), 3000);
+            assert!(response.text().contains(expected), "{}", response.text());
+        }
+    }
+}
+
+#[test]
 fn event_streams_are_limited() {
     let (memory, clock, recorder) = (Memory::default(), Clock::default(), Recorder::default());
     let config = Config {

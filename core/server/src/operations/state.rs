@@ -325,7 +325,9 @@ pub(crate) async fn json_status<C: Read + Write, T: Timer>(
     ))
     .await?;
     let fault = JsonOf(|text: &mut dyn core::fmt::Write| instrument.write_fault(text));
-    wire.text(format_args!("\"fault\":{fault}}}")).await
+    let notice = JsonOf(|text: &mut dyn core::fmt::Write| instrument.write_notice(text));
+    wire.text(format_args!("\"fault\":{fault},\"notice\":{notice}}}"))
+        .await
 }
 
 /// Writes a gap as one line of JSON.

@@ -16,6 +16,7 @@ pub struct Recorder {
     pub gaps: RefCell<Vec<Gap>>,
     pub is_recording: Cell<bool>,
     pub orders: RefCell<Vec<String>>,
+    pub notice: &'static str,
 }
 
 impl Default for Recorder {
@@ -28,6 +29,7 @@ impl Default for Recorder {
             gaps: RefCell::default(),
             is_recording: Cell::new(true),
             orders: RefCell::default(),
+            notice: "",
         }
     }
 }
@@ -54,6 +56,10 @@ impl Instrument for Recorder {
             gaps: self.gaps.borrow().len() as u64,
             ..Status::default()
         })
+    }
+
+    fn write_notice(&self, text: &mut dyn std::fmt::Write) -> std::fmt::Result {
+        text.write_str(self.notice)
     }
 
     fn columns(&self, _: u8, row: &mut [u8; ROW_BYTES_MAX]) -> usize {
