@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Number of channels of a sample, as in `firmware/rp2040/src/sampling.rs`.
+/// Number of channels of a sample, as in `firmware/logger/src/samples.rs`.
 const CHANNELS: usize = 22;
 /// Part of the result of `cardiograph export`, before the number of lost samples.
 const LOST: &str = "Lost samples, according to the gaps in the recording: ";

@@ -2,7 +2,6 @@
 
 use cardiograph_network::fat_time;
 use cardiograph_recorder::DosTime;
-use cardiograph_server::Actions;
 use core::cell::Cell;
 use critical_section::Mutex;
 use embassy_time::Instant;
@@ -23,14 +22,5 @@ pub fn now_fat() -> DosTime {
     match unix_s.and_then(fat_time) {
         Some((date, time)) => DosTime { date, time },
         None => DosTime::NO_CLOCK,
-    }
-}
-
-/// Tells the server whether the clock is set.
-pub struct HasClock;
-
-impl Actions for HasClock {
-    fn has_clock(&self) -> bool {
-        now_fat() != DosTime::NO_CLOCK
     }
 }

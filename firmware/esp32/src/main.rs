@@ -5,6 +5,7 @@
 #![no_std]
 #![no_main]
 
+mod actions;
 mod card;
 mod clock;
 mod memory;
@@ -15,8 +16,10 @@ mod settings;
 mod time;
 mod wifi;
 
+use actions::{BoardActions, BoardCard};
 use card::{Clock, Pins};
-use cardiograph_card::{CLOCK_HZ, Card};
+use cardiograph_card::CLOCK_HZ;
+use cardiograph_logger::FORMAT;
 use cardiograph_recorder::{
     Config, Control, Event, FatVolume, Parts, Recorder, StreamConfig, StreamSummary, Window,
 };
@@ -60,7 +63,7 @@ async fn main(spawner: Spawner) {
     // Before sampling begins, because writing flash delays interrupts.
     let passphrase = password::load(chip.FLASH, chip.RNG, chip.ADC1);
     let memory = memory::take();
-    let (mut producer, consumer) = memory.ring.split(sampling::FORMAT);
+    let (mut producer, consumer) = memory.ring.split(FORMAT);
     producer.show(sampling::NEWEST.handle());
     static SAMPLING: StaticCell<InterruptExecutor<1>> = StaticCell::new();
     let sampling = SAMPLING.init(InterruptExecutor::new(chip.FROM_CPU_INTR1));
@@ -75,7 +78,7 @@ async fn main(spawner: Spawner) {
     };
     let (bus, select) = card::open(chip.SPI2, pins);
     let parts = Parts {
-        medium: Card::new(bus, select, Delay, Clock, CLOCK_HZ),
+        medium: BoardCard::new(bus, select, Delay, Clock, CLOCK_HZ),
         volume: FatVolume::new(clock::now_fat, Rng::new().random()),
         clock: || Instant::now().as_micros(),
         delay: Delay,
@@ -85,17 +88,27 @@ async fn main(spawner: Spawner) {
     };
     let config = Config {
         serves_after_end: true,
+        // Clients can download what fills the card.
+        waits_for_room: true,
         stall_budget_us: STALL_US,
         ..Config::default()
     };
     let stream = StreamConfig {
         prefix: *b"REC",
-        format: sampling::FORMAT,
+        format: FORMAT,
         window: Window::default(),
     };
     let mut recorder = Recorder::new(parts, config, [(stream, consumer)]);
 
-    let start = network::start(spawner, chip.WIFI, passphrase, memory.desk, memory.network);
+    let actions = BoardActions::start();
+    let start = network::start(
+        spawner,
+        chip.WIFI,
+        passphrase,
+        memory.desk,
+        memory.network,
+        actions,
+    );
     spawner.spawn(start.expect("spawned once"));
     let button = Input::new(chip.GPIO9, InputConfig::default().with_pull(Pull::Up));
     spawner.spawn(stop_on_press(button).expect("spawned once"));
@@ -103,9 +116,13 @@ async fn main(spawner: Spawner) {
         match recorder.run().await {
             Ok([summary]) => {
                 print_summary(&summary);
+                actions.fault.set(None);
                 break;
             }
-            Err(error) => println!("no recording yet: {error}"),
+            Err(error) => {
+                println!("no recording yet: {error}");
+                actions.fault.set(Some(error));
+            }
         }
         Timer::after(RETRY).await;
     }

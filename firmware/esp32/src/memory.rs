@@ -1,7 +1,6 @@
 //! Static memory.
 
 use cardiograph_recorder::{ReadDesk, Ring};
-use cardiograph_server::Buffers;
 use core::sync::atomic::AtomicU8;
 use embassy_net::StackResources;
 use static_cell::{ConstStaticCell, StaticCell};
@@ -20,21 +19,7 @@ const RECEIVE_BYTES: usize = 1460;
 const SEND_BYTES: usize = 2 * 1460;
 
 /// Memory of a connection.
-pub struct Connection {
-    pub receive: [u8; RECEIVE_BYTES],
-    pub send: [u8; SEND_BYTES],
-    pub buffers: Buffers,
-}
-
-impl Connection {
-    const fn new() -> Connection {
-        Connection {
-            receive: [0; RECEIVE_BYTES],
-            send: [0; SEND_BYTES],
-            buffers: Buffers::new(),
-        }
-    }
-}
+pub type Connection = cardiograph_logger::Connection<RECEIVE_BYTES, SEND_BYTES>;
 
 /// Memory of the networks: that of the router and that of the access point.
 pub struct Network {

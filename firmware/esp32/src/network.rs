@@ -1,26 +1,26 @@
 //! The networks of the router and of the access point, and the tasks that serve them.
 
-use crate::clock::HasClock;
+use crate::actions::BoardActions;
 use crate::memory::{CONNECTIONS, Connection, Network as Memory};
-use crate::sampling::{FORMAT, NEWEST};
+use crate::sampling::NEWEST;
 use crate::wifi::{FOLLOWERS, NETWORK, Network, Radio};
 use crate::{CONTROL, settings, time, wifi};
+use cardiograph_logger::{Clock, FORMAT, serve_next};
 use cardiograph_network::{
     ADDRESS, AddressServer, DHCP_CLIENT_PORT, DHCP_SERVER_PORT, MDNS_ADDRESS, MDNS_PORT,
     Passphrase, REPLY_BYTES, Responder, Settings, Target, access_point_name,
 };
 use cardiograph_recorder::ReadDesk;
-use cardiograph_server::{CardRecorder, CardStorage, Config, LiveStream, Server, Timer};
+use cardiograph_server::{CardRecorder, CardStorage, Config, LiveStream, Server};
 use core::fmt::Write;
 use core::future::pending;
 use embassy_executor::Spawner;
 use embassy_futures::select::select;
-use embassy_net::tcp::TcpSocket;
 use embassy_net::udp::{PacketMetadata, UdpSocket};
 use embassy_net::{Config as NetConfig, DhcpConfig, Ipv4Cidr, Runner, Stack, StaticConfigV4};
 use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
 use embassy_sync::watch::Receiver;
-use embassy_time::{Duration, Instant};
+use embassy_time::Instant;
 use esp_hal::peripherals::WIFI;
 use esp_hal::rng::Rng;
 use esp_println::println;
@@ -72,6 +72,7 @@ pub async fn start(
     passphrase: Passphrase,
     desk: &'static ReadDesk<'static>,
     memory: Memory,
+    actions: &'static BoardActions,
 ) {
     static SETTINGS: StaticCell<Settings> = StaticCell::new();
     let settings: &'static Settings = SETTINGS.init(settings::read(desk).await);
@@ -105,7 +106,7 @@ pub async fn start(
         access_point,
     };
 
-    let server = server(desk, settings);
+    let server = server(desk, settings, actions);
     spawner.spawn(run(router_runner).expect("spawned twice"));
     spawner.spawn(run(access_point_runner).expect("spawned twice"));
     spawner.spawn(wifi::run(radio).expect("spawned once"));
@@ -131,7 +132,11 @@ type BoardServer =
     Server<'static, CardStorage<'static, 'static>, CardRecorder<'static, 'static>, Clock>;
 
 /// Creates the server. It only reads: whoever joins the network may use it.
-fn server(desk: &'static ReadDesk<'static>, settings: &Settings) -> &'static BoardServer {
+fn server(
+    desk: &'static ReadDesk<'static>,
+    settings: &Settings,
+    actions: &'static BoardActions,
+) -> &'static BoardServer {
     static STORAGE: StaticCell<CardStorage<'static, 'static>> = StaticCell::new();
     static RECORDER: StaticCell<CardRecorder<'static, 'static>> = StaticCell::new();
     static LIVE: StaticCell<[LiveStream<'static>; 1]> = StaticCell::new();
@@ -153,7 +158,7 @@ fn server(desk: &'static ReadDesk<'static>, settings: &Settings) -> &'static Boa
         format: FORMAT,
         newest: NEWEST.handle(),
     }]);
-    let recorder = RECORDER.init(CardRecorder::new(desk, &CONTROL, live, &HasClock));
+    let recorder = RECORDER.init(CardRecorder::new(desk, &CONTROL, live, actions));
     SERVER.init(Server::new(storage, recorder, &Clock, config))
 }
 
@@ -170,13 +175,7 @@ async fn serve(stacks: Stacks, server: &'static BoardServer, memory: &'static mu
 
 async fn connect(stack: Stack<'static>, server: &BoardServer, memory: &mut Connection) {
     loop {
-        let mut socket = TcpSocket::new(stack, &mut memory.receive, &mut memory.send);
-        if socket.accept(PORT).await.is_ok() {
-            server.serve(&mut socket, &mut memory.buffers).await;
-            socket.close();
-            let _ = socket.flush().await;
-        }
-        socket.abort();
+        serve_next(stack, PORT, server, memory).await;
     }
 }
 
@@ -249,22 +248,5 @@ async fn answer_names_in(stack: Stack<'static>, name: &str) {
             }
             None => continue,
         };
-    }
-}
-
-/// The clock of the server.
-pub struct Clock;
-
-impl Timer for Clock {
-    fn now_ms(&self) -> u64 {
-        Instant::now().as_millis()
-    }
-
-    fn now_us(&self) -> Option<u64> {
-        Some(Instant::now().as_micros())
-    }
-
-    async fn sleep_ms(&self, ms: u32) {
-        embassy_time::Timer::after(Duration::from_millis(u64::from(ms))).await;
     }
 }

@@ -1,6 +1,8 @@
 //! The radio, as the link between router and access point demands it.
 
-use cardiograph_network::{ADDRESS, Action, Event, Link, Passphrase, Router, State};
+use cardiograph_network::{ADDRESS, Action, Event, JoinFailure, Link, Passphrase, Router, State};
+use core::cell::Cell;
+use critical_section::Mutex;
 use embassy_futures::select::{Either, select};
 use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
 use embassy_sync::watch::Watch;
@@ -10,7 +12,7 @@ use esp_radio::wifi::ap::AccessPointConfig;
 use esp_radio::wifi::event::EventInfo;
 use esp_radio::wifi::sta::StationConfig;
 use esp_radio::wifi::{
-    AuthenticationMethodConfig, Config, ConnectionError, WifiController, WifiError,
+    AuthenticationMethodConfig, Config, ConnectionError, DisconnectReason, WifiController, WifiError,
 };
 
 /// Tasks that follow the network: connections, responder, and the clock.
@@ -25,6 +27,14 @@ pub enum Network {
     Router,
     /// The board's own network.
     AccessPoint,
+}
+
+/// The reason why the router's network is not in use.
+static FAILURE: Mutex<Cell<Option<JoinFailure>>> = Mutex::new(Cell::new(None));
+
+/// Returns the reason why the router's network is not in use.
+pub fn failure() -> Option<JoinFailure> {
+    critical_section::with(|section| FAILURE.borrow(section).get())
 }
 
 /// The network in use.
@@ -45,6 +55,7 @@ pub async fn run(mut radio: Radio) {
     let network = NETWORK.sender();
     let mut action = link.next(now_ms());
     loop {
+        critical_section::with(|section| FAILURE.borrow(section).set(link.failure()));
         action = match action {
             Action::Join => {
                 network.send(Network::None);
@@ -87,10 +98,11 @@ impl Radio {
                 link.handle(Event::Joined, now_ms());
             }
             Ok(Err(error)) => {
-                println!("the router's network cannot be joined: {error:?}");
-                link.handle(Event::JoinFailed, now_ms());
+                let failure = failure_of(&error);
+                println!("{failure} ({error:?})");
+                link.handle(Event::JoinFailed(failure), now_ms());
             }
-            Err(_) => println!("the router does not answer"),
+            Err(_) => println!("{}", JoinFailure::NoAnswer),
         }
     }
 
@@ -165,6 +177,22 @@ impl Radio {
             }
             link.handle(Event::Clients(clients.count_ones() as u8), now_ms());
         }
+    }
+}
+
+/// Returns the reason for a failed attempt. Routers report a wrong password as a handshake that is not completed.
+fn failure_of(error: &ConnectionError) -> JoinFailure {
+    let ConnectionError::Failed(info) = error else {
+        return JoinFailure::Other;
+    };
+    match info.reason {
+        DisconnectReason::FourWayHandshakeTimeout
+        | DisconnectReason::HandshakeTimeout
+        | DisconnectReason::MicFailure
+        | DisconnectReason::AuthenticationFailed => JoinFailure::WrongPassword,
+        DisconnectReason::NoAccessPointFound => JoinFailure::NotFound,
+        DisconnectReason::Timeout | DisconnectReason::BeaconTimeout => JoinFailure::NoAnswer,
+        _ => JoinFailure::Other,
     }
 }
 

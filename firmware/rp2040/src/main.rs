@@ -91,7 +91,7 @@ async fn main(spawner: Spawner) {
     };
     let stream = StreamConfig {
         prefix: *b"REC",
-        format: sampling::FORMAT,
+        format: cardiograph_logger::FORMAT,
         window: Window::default(),
     };
     let mut recorder = Recorder::new(parts, Config::default(), [(stream, consumer)]);

@@ -10,8 +10,6 @@ mod card;
 #[cfg(feature = "network")]
 mod ethernet;
 mod executor;
-#[cfg(feature = "network")]
-mod fault;
 mod memory;
 #[cfg(feature = "network")]
 mod network;
@@ -22,8 +20,12 @@ mod registers;
 mod sampling;
 mod time;
 
+#[cfg(feature = "network")]
+use cardiograph_card::BlockDevice;
 use cardiograph_card::{CLOCK_HZ, Card};
 use cardiograph_qemu_card::{Behaviour, QemuBus};
+#[cfg(feature = "network")]
+use cardiograph_recorder::StartError;
 use cardiograph_recorder::{
     Config, Consumer, Control, DosTime, Event, FatError, FatVolume, Parts, ReadDesk, Recorder,
     StreamConfig, Window,
@@ -52,13 +54,16 @@ fn main() -> ! {
 
 #[embassy_executor::task]
 async fn log(spawner: Spawner, memory: memory::Memory) {
-    let (producer, consumer) = memory.ring.split(sampling::FORMAT);
+    let (producer, consumer) = memory.ring.split(cardiograph_logger::FORMAT);
     sampling::start(producer);
     time::start();
 
     let recorder = recorder(memory.desk, consumer);
     #[cfg(feature = "network")]
-    let fault = fault::Fault::start();
+    let fault = {
+        static FAULT: StaticCell<BoardFault> = StaticCell::new();
+        FAULT.init(BoardFault::new())
+    };
     #[cfg(feature = "network")]
     network::start(spawner, memory.desk, fault);
     #[cfg(not(feature = "network"))]
@@ -93,6 +98,9 @@ async fn log(spawner: Spawner, memory: memory::Memory) {
 
 type BoardCard = Card<QemuBus<card::Bus>, card::Select, Delay, card::Clock>;
 type BoardFatError = FatError<Infallible>;
+#[cfg(feature = "network")]
+type BoardFault =
+    cardiograph_logger::Fault<StartError<<BoardCard as BlockDevice>::Error, BoardFatError>>;
 type BoardRecorder =
     Recorder<'static, BoardCard, FatVolume, BoardFatError, fn() -> u64, Delay, fn(Event), 1>;
 
@@ -124,12 +132,14 @@ fn recorder(
     };
     let config = Config {
         serves_after_end: true,
+        // A client may remove files.
+        waits_for_room: cfg!(feature = "network"),
         stall_budget_us: behaviour.stall_ms * 1000,
         ..Config::default()
     };
     let stream = StreamConfig {
         prefix: *b"REC",
-        format: sampling::FORMAT,
+        format: cardiograph_logger::FORMAT,
         window: Window::default(),
     };
     RECORDER.init(Recorder::new(parts, config, [(stream, consumer)]))

@@ -2,17 +2,16 @@
 
 use crate::CONTROL;
 use crate::ethernet::{self, Mac};
-use crate::fault::Fault;
-use crate::println;
-use crate::sampling::{FORMAT, NEWEST};
+use crate::sampling::NEWEST;
+use crate::{BoardFault, println};
+use cardiograph_logger::{Clock, FORMAT, serve_next};
 use cardiograph_recorder::ReadDesk;
-use cardiograph_server::{Buffers, CardRecorder, CardStorage, Config, LiveStream, Server, Timer};
+use cardiograph_server::{CardRecorder, CardStorage, Config, LiveStream, Server};
 use embassy_executor::Spawner;
-use embassy_net::tcp::TcpSocket;
 use embassy_net::{
     Config as NetConfig, Ipv4Address, Ipv4Cidr, Runner, Stack, StackResources, StaticConfigV4,
 };
-use embassy_time::{Duration, Instant};
+use embassy_time::Instant;
 use static_cell::{ConstStaticCell, StaticCell};
 
 /// Address in QEMU's network.
@@ -27,24 +26,10 @@ const RECEIVE_BYTES: usize = 536;
 const SEND_BYTES: usize = 2 * 536;
 
 /// Memory of a connection.
-struct Connection {
-    receive: [u8; RECEIVE_BYTES],
-    send: [u8; SEND_BYTES],
-    buffers: Buffers,
-}
-
-impl Connection {
-    const fn new() -> Connection {
-        Connection {
-            receive: [0; RECEIVE_BYTES],
-            send: [0; SEND_BYTES],
-            buffers: Buffers::new(),
-        }
-    }
-}
+type Connection = cardiograph_logger::Connection<RECEIVE_BYTES, SEND_BYTES>;
 
 /// Starts network and server.
-pub fn start(spawner: Spawner, desk: &'static ReadDesk<'static>, fault: &'static Fault) {
+pub fn start(spawner: Spawner, desk: &'static ReadDesk<'static>, fault: &'static BoardFault) {
     static NETWORK: StaticCell<StackResources<CONNECTIONS>> = StaticCell::new();
     static MEMORY: ConstStaticCell<[Connection; CONNECTIONS]> =
         ConstStaticCell::new([const { Connection::new() }; CONNECTIONS]);
@@ -77,7 +62,7 @@ type BoardServer =
     Server<'static, CardStorage<'static, 'static>, CardRecorder<'static, 'static>, Clock>;
 
 /// Creates the server. QEMU's network is that of one computer, which may use it without a password.
-fn server(desk: &'static ReadDesk<'static>, fault: &'static Fault) -> &'static BoardServer {
+fn server(desk: &'static ReadDesk<'static>, fault: &'static BoardFault) -> &'static BoardServer {
     static STORAGE: StaticCell<CardStorage<'static, 'static>> = StaticCell::new();
     static RECORDER: StaticCell<CardRecorder<'static, 'static>> = StaticCell::new();
     static LIVE: StaticCell<[LiveStream<'static>; 1]> = StaticCell::new();
@@ -106,29 +91,6 @@ async fn serve(
     memory: &'static mut Connection,
 ) {
     loop {
-        let mut socket = TcpSocket::new(stack, &mut memory.receive, &mut memory.send);
-        if socket.accept(PORT).await.is_ok() {
-            server.serve(&mut socket, &mut memory.buffers).await;
-            socket.close();
-            let _ = socket.flush().await;
-        }
-        socket.abort();
-    }
-}
-
-/// The clock of the server.
-pub struct Clock;
-
-impl Timer for Clock {
-    fn now_ms(&self) -> u64 {
-        Instant::now().as_millis()
-    }
-
-    fn now_us(&self) -> Option<u64> {
-        Some(Instant::now().as_micros())
-    }
-
-    async fn sleep_ms(&self, ms: u32) {
-        embassy_time::Timer::after(Duration::from_millis(u64::from(ms))).await;
+        serve_next(stack, PORT, server, memory).await;
     }
 }

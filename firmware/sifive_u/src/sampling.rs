@@ -2,39 +2,16 @@
 
 use crate::CONTROL;
 #[cfg(feature = "network")]
+use cardiograph_logger::SAMPLE_BYTES;
+use cardiograph_logger::{RATE_HZ, measure};
+#[cfg(feature = "network")]
 use cardiograph_recorder::NewestMemory;
-use cardiograph_recorder::{Column, Format, Kind, Producer, PushError, Schema};
+use cardiograph_recorder::{Producer, PushError};
 use core::cell::RefCell;
 use critical_section::Mutex;
 
-/// Samples per second.
-const RATE_HZ: u64 = 860;
-const SAMPLE_BYTES: usize = SCHEMA.sample_bytes();
-const CHANNELS: usize = 22;
 /// Time between checks whether the recorder is ready, in us.
 const READY_US: u64 = 1000;
-
-/// Columns of a sample of 100 B. `xtask/src/rp2040/judge.rs` checks the values.
-const SCHEMA: Schema = Schema::new(&COLUMNS);
-const COLUMNS: [Column; 2 + CHANNELS] = {
-    let mut columns = [Column {
-        name: "channel",
-        kind: Kind::I32,
-    }; 2 + CHANNELS];
-    columns[0] = Column {
-        name: "time_us",
-        kind: Kind::U64,
-    };
-    columns[1] = Column {
-        name: "index",
-        kind: Kind::U32,
-    };
-    columns
-};
-const _: () = assert!(SAMPLE_BYTES == 100);
-
-/// File format of the recording.
-pub const FORMAT: Format = Format::Binary(&[SCHEMA]);
 
 /// Samples that the server shows live: those of the last 4 ms. It reads older ones from the card.
 #[cfg(feature = "network")]
@@ -104,17 +81,4 @@ impl Sampling {
             self.next += 1;
         }
     }
-}
-
-/// Returns a sample. Replace the channels by the values of a sensor.
-fn measure(time_us: u64, index: u32) -> [u8; SAMPLE_BYTES] {
-    let mut sample = [0; SAMPLE_BYTES];
-    sample[..8].copy_from_slice(&time_us.to_le_bytes());
-    sample[8..12].copy_from_slice(&index.to_le_bytes());
-    let mut value = index.wrapping_mul(0x9E37_79B1);
-    for channel in sample[12..].chunks_exact_mut(4) {
-        channel.copy_from_slice(&value.to_le_bytes());
-        value = value.rotate_left(7).wrapping_add(index);
-    }
-    sample
 }
