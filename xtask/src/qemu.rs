@@ -4,6 +4,7 @@
 mod bench;
 mod board;
 mod cable;
+mod clients;
 mod faults;
 mod kills;
 mod port;
@@ -43,6 +44,14 @@ impl Firmware {
         }
     }
 
+    /// Returns the name of the file with the use of RAM that the board printed after a test.
+    pub fn memory_file(self) -> &'static str {
+        match self {
+            Firmware::Network => "memory.txt",
+            Firmware::Port => "memory-port.txt",
+        }
+    }
+
     /// Returns a cargo command for this build.
     fn cargo(self, command: &str) -> std::process::Command {
         let mut cargo = cargo_firmware(command);
@@ -59,7 +68,8 @@ pub fn all() -> Result<usize, String> {
     for firmware in [Firmware::Port, Firmware::Network] {
         check(firmware.cargo("clippy").args(["--", "-Dwarnings"]))?;
     }
-    let passed = faults::all(&folder)? + bench::all(&folder)? + port::all(&folder)?;
+    let passed =
+        faults::all(&folder)? + clients::all(&folder)? + bench::all(&folder)? + port::all(&folder)?;
     kills::kill(&folder, KILLS)?;
     for case in &stalls::CASES {
         stalls::record(&folder, case, case.seconds)?;
@@ -76,6 +86,7 @@ pub fn port_only() -> Result<usize, String> {
 pub fn long() -> Result<(), String> {
     let folder = prepare()?;
     faults::all(&folder)?;
+    clients::long(&folder)?;
     let port = port::record(&folder, stalls::SECONDS_LONG)?;
     let mut text = String::from(stalls::TABLE);
     for case in &stalls::CASES {

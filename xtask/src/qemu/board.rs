@@ -2,6 +2,7 @@
 
 use super::Firmware;
 use super::cable::{self, Cable};
+use rustix::net::sockopt::set_socket_recv_buffer_size;
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -16,6 +17,10 @@ use std::time::{Duration, Instant};
 
 /// Time limit for anything that the board does, in s. A loaded computer runs it many times slower than in reality.
 const WAIT_S_MAX: u64 = 300;
+/// Receive buffer of a client that reads nothing, in bytes.
+const RECEIVE_BYTES: usize = 4096;
+/// Time for the first event of `/live`, in s.
+const LIVE_S: u64 = 3;
 /// Attempts of a request.
 const ATTEMPTS_MAX: u32 = 100;
 /// Bytes that a download requests: as many as a slow computer can download again and again.
@@ -24,6 +29,10 @@ const DOWNLOAD_RANGE: &str = "0-299999";
 const STALL_MS: &str = "0x82000000";
 const STALL_BLOCKS: &str = "0x82000004";
 const IS_WRITE_PROTECTED: &str = "0x82000008";
+/// Address of the board's clock, in us.
+const CLOCK: &str = "0x0200bff8";
+/// Name of the network card in QEMU.
+const NETWORK_CARD: &str = "net";
 
 /// Firmware, behaviour of the card, and the network.
 #[derive(Clone, Copy)]
@@ -84,7 +93,9 @@ impl Board {
         // the clock: a busy computer cannot delay samples.
         qemu.args(["-icount", "shift=5,sleep=off"]);
         let network = match setup.has_network {
-            true => format!("user,model=cadence_gem,hostfwd=tcp:127.0.0.1:{port}-:80"),
+            true => {
+                format!("user,id={NETWORK_CARD},model=cadence_gem,hostfwd=tcp:127.0.0.1:{port}-:80")
+            }
             false => String::from("none"),
         };
         qemu.args(["-nic", &network]);
@@ -205,16 +216,84 @@ impl Board {
             .map_err(|error| error.to_string())
     }
 
-    /// Gives QEMU's monitor a command about the card: to eject it, or to insert another one.
-    pub fn order(&self, command: &str) -> Result<(), String> {
+    /// Gives QEMU's monitor a command, for example to eject the card or to insert another one; returns what it prints.
+    pub fn order(&self, command: &str) -> Result<String, String> {
         let order = || {
             let mut monitor = TcpStream::connect(("127.0.0.1", self.monitor))?;
             monitor.write_all(format!("{command}\n").as_bytes())?;
             monitor.shutdown(Shutdown::Write)?;
             // QEMU closes the connection once it has carried out the command.
-            monitor.read_to_end(&mut Vec::new()).map(drop)
+            let mut text = Vec::new();
+            monitor.read_to_end(&mut text)?;
+            Ok(String::from_utf8_lossy(&text).into_owned())
         };
         order().map_err(|error: std::io::Error| format!("QEMU's monitor: {error}"))
+    }
+
+    /// Plugs or unplugs the cable of the network.
+    pub fn plug(&self, is_in: bool) -> Result<(), String> {
+        let state = if is_in { "on" } else { "off" };
+        self.order(&format!("set_link {NETWORK_CARD} {state}"))
+            .map(drop)
+    }
+
+    /// Returns the time of the board's clock, in us.
+    pub fn now_us(&self) -> Result<u64, String> {
+        let text = self.order(&format!("xp /1gx {CLOCK}"))?;
+        let number = text.lines().find_map(|line| {
+            let (_, number) = line.split_once(": 0x")?;
+            u64::from_str_radix(number.trim(), 16).ok()
+        });
+        number.ok_or_else(|| format!("QEMU's monitor printed {text}"))
+    }
+
+    /// Requests a path once, and returns true if the response is complete within a time of the computer.
+    pub fn answers(&self, path: &str, to: &Path, seconds_max: u64) -> Result<bool, String> {
+        let response = self.curl(&[], path, to, seconds_max)?;
+        Ok(response.is_complete && response.status == 200)
+    }
+
+    /// Begins a request whose response nobody reads; returns the connection after the first byte of the response.
+    pub fn begin_request(&self, line: &str) -> Result<TcpStream, String> {
+        for _ in 0..ATTEMPTS_MAX {
+            let mut client = self.send_request(line)?;
+            if client.read_exact(&mut [0]).is_ok() {
+                return Ok(client);
+            }
+            thread::sleep(Duration::from_millis(200));
+        }
+        Err(format!("{line}: no response"))
+    }
+
+    /// Sends a request; returns the connection, whose buffer is small.
+    pub fn send_request(&self, line: &str) -> Result<TcpStream, String> {
+        let head = format!("{line} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n\r\n");
+        let send = || {
+            let mut client = TcpStream::connect(("127.0.0.1", self.port))?;
+            set_socket_recv_buffer_size(&client, RECEIVE_BYTES)?;
+            client.set_read_timeout(Some(Duration::from_secs(WAIT_S_MAX)))?;
+            client.write_all(head.as_bytes())?;
+            Ok(client)
+        };
+        send().map_err(|error: std::io::Error| format!("{line}: {error}"))
+    }
+
+    /// Returns the state in the first event of `/live`.
+    pub fn live(&self, folder: &Path) -> Result<Value, String> {
+        let path = folder.join("live.txt");
+        for _ in 0..ATTEMPTS_MAX {
+            let _ = fs::remove_file(&path);
+            self.curl(&[], "/live", &path, LIVE_S)?;
+            let text = fs::read_to_string(&path).unwrap_or_default();
+            let state = text
+                .lines()
+                .find_map(|line| line.strip_prefix("data: {"))
+                .and_then(|rest| serde_json::from_str(&format!("{{{rest}")).ok());
+            if let Some(state) = state {
+                return Ok(state);
+            }
+        }
+        Err(String::from("/live: no event"))
     }
 
     /// Requests a path with curl, which writes the body to a file. Tries again if the board has no free socket.

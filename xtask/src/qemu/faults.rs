@@ -17,11 +17,14 @@ const NO_FILE_SYSTEM: &str = "no recording yet: the card has no file system";
 const EXFAT: &str = "no recording yet: the card is formatted as exFAT";
 const NO_CARD: &str = "no recording yet: no card responds";
 const WRITE_PROTECTED: &str = "no recording yet: the card is write-protected";
-const FULL: &str = "no recording yet: the card is full";
+const FULL: &str = "the card is full";
+const NO_JOURNAL: &str = "no recording yet: the card is full";
 /// Requests for a state that is expected soon.
 const ATTEMPTS_MAX: usize = 50;
-/// Space that remains on a full card, in bytes: too little for a recording.
-const TOO_LITTLE_BYTES: u64 = 16 << 10;
+/// Space that remains on a full card, in bytes: too little for the recorder's journal.
+const NOTHING_BYTES: u64 = 16 << 10;
+/// Space for the journal, but too little for a recording.
+const TOO_LITTLE_BYTES: u64 = 112 << 10;
 /// Space for a few seconds.
 const LITTLE_BYTES: u64 = 512 << 10;
 
@@ -34,10 +37,11 @@ const WITHOUT_NETWORK: Duration = Duration::from_secs(15);
 pub fn all(folder: &Path) -> Result<usize, String> {
     unusable_cards(folder)?;
     pulled_card(folder)?;
+    full_at_start(folder)?;
     full_card(folder)?;
     write_protected_card(folder)?;
     no_network(folder)?;
-    Ok(5)
+    Ok(6)
 }
 
 /// The board names what is wrong with each card, serves requests meanwhile, and records on the first usable one.
@@ -104,25 +108,67 @@ fn pulled_card(folder: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// A full card: the board says so. During a recording, it goes on once a client has removed a file.
-fn full_card(folder: &Path) -> Result<(), String> {
+/// A card that is full at the start: the board says so, serves its files, and records once a client has removed one, or
+/// another card is there.
+fn full_at_start(folder: &Path) -> Result<(), String> {
     let image = Image::create(folder)?;
+    let empty = folder.join("empty.img");
+    fs::copy(image.path(), &empty).map_err(|error| format!("{}: {error}", empty.display()))?;
     fill(folder, &image, TOO_LITTLE_BYTES)?;
     let mut board = Board::start(folder, image.path(), Setup::PLAIN)?;
     board.wait_for(FULL)?;
-    expect_fault(folder, &board, Some("the card is full"))?;
+    expect_fault(folder, &board, Some(FULL))?;
+    let file = folder.join("served.bin");
+    let response = board.download("/FULL.BIN", &file, 120)?;
+    if response.status != 206 {
+        return Err(format!("a full card: status {}", response.status));
+    }
+    remove_filler(folder, &board)?;
+    let file = board.wait_for("recording to ")?;
+    board.wait_for_samples(folder, RATE_HZ)?;
+    expect_fault(folder, &board, None)?;
+    board.stop(folder)?;
     board.kill()?;
+    Recording::read(folder, "card.img", &file, 0)?.check_cadence(RATE_HZ)?;
+    for (left_bytes, message) in [(TOO_LITTLE_BYTES, FULL), (NOTHING_BYTES, NO_JOURNAL)] {
+        let image = Image::create(folder)?;
+        fill(folder, &image, left_bytes)?;
+        let mut board = Board::start(folder, image.path(), Setup::PLAIN)?;
+        board.wait_for(message)?;
+        expect_fault(folder, &board, Some(FULL))?;
+        board.order(&format!("change sd0 {} raw", empty.display()))?;
+        let file = board.wait_for("recording to ")?;
+        board.wait_for_samples(folder, RATE_HZ)?;
+        expect_fault(folder, &board, None)?;
+        board.stop(folder)?;
+        board.kill()?;
+        Recording::read(folder, "empty.img", &file, 0)?.check_cadence(RATE_HZ)?;
+        Image::create(folder)?;
+        fs::copy(folder.join("card.img"), &empty)
+            .map_err(|error| format!("{}: {error}", empty.display()))?;
+    }
+    println!("ok: the board records once a full card has room, or another one is there");
+    Ok(())
+}
+
+/// Removes the file with which `fill` has filled the card.
+fn remove_filler(folder: &Path, board: &Board) -> Result<(), String> {
+    let response = board.request("DELETE", "/FULL.BIN", &folder.join("removed.txt"))?;
+    match response.status {
+        204 => Ok(()),
+        status => Err(format!("DELETE: status {status}")),
+    }
+}
+
+/// A card that becomes full: the board says so, and the recording goes on once a client has removed a file.
+fn full_card(folder: &Path) -> Result<(), String> {
     let image = Image::create(folder)?;
     fill(folder, &image, LITTLE_BYTES)?;
     let mut board = Board::start(folder, image.path(), Setup::PLAIN)?;
     let first = board.wait_for("recording to ")?;
     board.wait_for("the card is full")?;
     expect_fault(folder, &board, Some("the card is full"))?;
-    let path = folder.join("removed.txt");
-    let response = board.request("DELETE", "/FULL.BIN", &path)?;
-    if response.status != 204 {
-        return Err(format!("DELETE: status {}", response.status));
-    }
+    remove_filler(folder, &board)?;
     let taken = board.samples(folder)?;
     board.wait_for_samples(folder, taken + RATE_HZ)?;
     let summary = board.stop(folder)?;
@@ -182,7 +228,7 @@ fn expect_no_storage(folder: &Path, board: &Board) -> Result<(), String> {
     }
 }
 
-/// Checks that /status reports a fault that begins with this text, or none. The board polls the card, so that
+/// Checks that /status and /live report a fault that begins with this text, or none. The board polls the card, so that
 /// a report may arrive late.
 fn expect_fault(folder: &Path, board: &Board, expected: Option<&str>) -> Result<(), String> {
     let is_expected = |fault: &Value| match expected {
@@ -192,7 +238,11 @@ fn expect_fault(folder: &Path, board: &Board, expected: Option<&str>) -> Result<
     for _ in 0..ATTEMPTS_MAX {
         let status = board.status(folder)?;
         if is_expected(&status["recorder"]["fault"]) {
-            return Ok(());
+            let live = board.live(folder)?;
+            return match is_expected(&live["fault"]) {
+                true => Ok(()),
+                false => Err(format!("/live reports {live} instead of {expected:?}")),
+            };
         }
         thread::sleep(Duration::from_millis(200));
     }
@@ -201,18 +251,9 @@ fn expect_fault(folder: &Path, board: &Board, expected: Option<&str>) -> Result<
 }
 
 /// Fills a card with a file, except for some bytes.
-fn fill(folder: &Path, image: &Image, left_bytes: u64) -> Result<(), String> {
-    let path = image.path();
-    let partition = format!("{}@@{}", path.display(), 2048 * BLOCK_BYTES);
-    let free = output_of(Command::new("mdir").args(["-i", &partition, "::"]))?;
-    let digits: String = free
-        .lines()
-        .find_map(|line| line.strip_suffix(" bytes free"))
-        .ok_or_else(|| format!("mdir printed {free}"))?
-        .chars()
-        .filter(char::is_ascii_digit)
-        .collect();
-    let free: u64 = digits.parse().map_err(|_| format!("mdir printed {free}"))?;
+pub fn fill(folder: &Path, image: &Image, left_bytes: u64) -> Result<(), String> {
+    let partition = partition_of(image.path());
+    let free = free_bytes(image.path())?;
     let file: PathBuf = folder.join("FULL.BIN");
     write(&file, &vec![0xA5; free.saturating_sub(left_bytes) as usize])?;
     output_of(
@@ -222,6 +263,24 @@ fn fill(folder: &Path, image: &Image, left_bytes: u64) -> Result<(), String> {
             .arg("::"),
     )
     .map(drop)
+}
+
+/// Returns the free space of a card.
+pub fn free_bytes(card: &Path) -> Result<u64, String> {
+    let free = output_of(Command::new("mdir").args(["-i", &partition_of(card), "::"]))?;
+    let digits: String = free
+        .lines()
+        .find_map(|line| line.strip_suffix(" bytes free"))
+        .ok_or_else(|| format!("mdir printed {free}"))?
+        .chars()
+        .filter(char::is_ascii_digit)
+        .collect();
+    digits.parse().map_err(|_| format!("mdir printed {free}"))
+}
+
+/// Returns the partition of a card, as mtools name it.
+fn partition_of(card: &Path) -> String {
+    format!("{}@@{}", card.display(), 2048 * BLOCK_BYTES)
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {

@@ -163,7 +163,7 @@ pub fn check(folder: &Path, killed: &Killed) -> Result<(), String> {
 }
 
 /// Returns the next number of a linear congruential generator (constants by Knuth), without its low bits.
-fn next(random: &mut u64) -> u64 {
+pub fn next(random: &mut u64) -> u64 {
     *random = random
         .wrapping_mul(6_364_136_223_846_793_005)
         .wrapping_add(1_442_695_040_888_963_407);

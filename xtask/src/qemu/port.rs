@@ -53,6 +53,8 @@ pub fn record(folder: &Path, seconds: u32) -> Result<String, String> {
     let summary = board.wait_for("stopped: ")?;
     let memory = board.wait_for("RAM: ")?;
     board.kill()?;
+    let used = folder.join(setup.firmware.memory_file());
+    fs::write(&used, &memory).map_err(|error| format!("{}: {error}", used.display()))?;
     let recording = Recording::read(folder, "card.img", &file, 0)?;
     recording.check_cadence(RATE_HZ)?;
     let samples = recording.samples;
