@@ -1,6 +1,7 @@
 //! Flash and static RAM of the firmware, with limits.
 
 use crate::packages::DEVICE_TARGET;
+use crate::qemu::Firmware;
 use crate::run::{output_of, target};
 use std::path::PathBuf;
 use std::process::Command;
@@ -48,16 +49,41 @@ const FIRMWARE: [Limits; 3] = [
 ];
 
 /// Static variables of `sifive_u`, as parts of their names, and their use.
-const MEMORY: [(&str, &str); 9] = [
+type Variables = [(&'static str, &'static str)];
+const COMMON: &Variables = &[
     ("take::RING", "ring buffer"),
     ("take::BLOCKS", "read buffer"),
     ("take::DESK", "requests to the recorder, and its gaps"),
     ("recorder::RECORDER", "recorder, file system and driver"),
     ("log::POOL", "task of the recorder"),
+];
+const OF_NETWORK: &Variables = &[
     ("start::MEMORY", "connections: sockets and buffers"),
     ("serve::POOL", "tasks of the server"),
     ("ethernet::DMA", "frames of the Ethernet MAC"),
     ("sampling::NEWEST", "newest samples, for live clients"),
+];
+const OF_PORT: &Variables = &[("obey::POOL", "task of the serial port")];
+
+/// A build of `sifive_u`, whose static variables and stack have to fit into RAM.
+struct Build {
+    name: &'static str,
+    firmware: Firmware,
+    /// Static variables that only this build has.
+    variables: &'static Variables,
+}
+
+const BUILDS: [Build; 2] = [
+    Build {
+        name: "sifive_u",
+        firmware: Firmware::Network,
+        variables: OF_NETWORK,
+    },
+    Build {
+        name: "sifive_u without a network",
+        firmware: Firmware::Port,
+        variables: OF_PORT,
+    },
 ];
 /// RAM of `sifive_u`, for static variables and stack.
 const MEMORY_BYTES: u64 = 64 << 10;
@@ -87,18 +113,17 @@ pub fn all() -> Result<usize, String> {
             }
         }
     }
-    network_memory()?;
+    BUILDS.iter().try_for_each(check_memory)?;
     println!("ok: the firmware fits into flash and RAM");
     Ok(1)
 }
 
-/// Prints the uses of the RAM of `sifive_u`, and checks that the highest level of the stack during the tests fits.
-fn network_memory() -> Result<(), String> {
+/// Prints the uses of the RAM of a build, and checks that the highest level of the stack during the tests fits.
+fn check_memory(build: &Build) -> Result<(), String> {
     let folder = target().join("qemu");
-    let program = FIRMWARE[2].program.iter().skip(1);
-    let program = program.fold(folder.clone(), |path, part| path.join(part));
+    let program = build.firmware.program(&folder);
     let symbols = output_of(Command::new("nm").args(["-S", "-C"]).arg(program))?;
-    let memory = folder.join("memory.txt");
+    let memory = folder.join(build.firmware.memory_file());
     let memory = std::fs::read_to_string(&memory)
         .map_err(|error| format!("{}: {error}; run cargo xtask network", memory.display()))?;
     let number_before = |unit: &str| {
@@ -109,21 +134,23 @@ fn network_memory() -> Result<(), String> {
     let (Some(static_bytes), Some(stack_bytes)) = numbers else {
         return Err(format!("the board printed {memory}"));
     };
+    println!("{}: RAM", build.name);
     let mut named_bytes = 0;
-    for (name, usage) in MEMORY {
+    for (name, usage) in COMMON.iter().chain(build.variables) {
         let bytes = size_of_symbol(&symbols, name).ok_or_else(|| format!("no symbol {name}"))?;
         println!("  {usage}: {bytes} B");
         named_bytes += bytes;
     }
-    println!(
-        "  network stack and the rest: {} B",
-        static_bytes - named_bytes
-    );
+    println!("  the rest: {} B", static_bytes - named_bytes);
     println!("  highest level of the stack: {stack_bytes} B");
-    match static_bytes + stack_bytes + STACK_RESERVE_BYTES <= MEMORY_BYTES {
+    let used_bytes = static_bytes + stack_bytes;
+    println!("  unused: {} B", MEMORY_BYTES.saturating_sub(used_bytes));
+    match used_bytes + STACK_RESERVE_BYTES <= MEMORY_BYTES {
         true => Ok(()),
         false => Err(format!(
-            "static memory and stack take {static_bytes} B and {stack_bytes} B, too close to {MEMORY_BYTES} B"
+            "{}: static memory and stack take {static_bytes} B and {stack_bytes} B; {STACK_RESERVE_BYTES} B of \
+             {MEMORY_BYTES} B have to stay free",
+            build.name
         )),
     }
 }
