@@ -12,7 +12,8 @@ use esp_radio::wifi::ap::AccessPointConfig;
 use esp_radio::wifi::event::EventInfo;
 use esp_radio::wifi::sta::StationConfig;
 use esp_radio::wifi::{
-    AuthenticationMethodConfig, Config, ConnectionError, DisconnectReason, WifiController, WifiError,
+    AuthenticationMethodConfig, Config, ConnectionError, DisconnectReason, WifiController,
+    WifiError,
 };
 
 /// Tasks that follow the network: connections, responder, and the clock.
