@@ -5,7 +5,7 @@ use crate::outputs::{self, is_standard_output};
 use crate::progress::Progress;
 use crate::shared::Shared;
 use cardiograph_report::{Report, figures_of, units};
-use cardiograph_reproduce::{Fit, Host, Known, WRITES_MAX, fit_known};
+use cardiograph_reproduce::{Fit, Host, Known, WRITES_MAX, fit_known, fitting};
 use cardiograph_sim_card::Profile;
 use cardiograph_trace::{About, Loaded, ReadOptions, Trace, read_with_progress};
 use cardiograph_workload::{Operation, OperationKind};
@@ -15,8 +15,9 @@ use std::path::{Path, PathBuf};
 /// Fit a simulated card to a measured trace.
 #[derive(clap::Args)]
 #[command(after_help = "\
-A trace shows latencies, and the latency and spacing of stalls; values that it cannot show are taken from the
-card named with --like.
+A trace shows latencies, and the latency and spacing of stalls. The search stays within the bounds of data
+sheets; values that no trace shows (capacity, kind of cells, endurance, power) are those of the card named
+with --like.
 
 Examples:
   cardiograph fit card.parquet --profile my-card.toml --html fit.html
@@ -27,8 +28,8 @@ pub struct Args {
     #[arg(value_name = "TRACE")]
     pub trace: PathBuf,
 
-    /// Simulated card from which the search starts
-    #[arg(long, value_name = "CARD", default_value = "class10-16g")]
+    /// Simulated card with the same kind of cells and the same capacity
+    #[arg(long, value_name = "CARD", default_value = "generic-16g-class10")]
     pub like: String,
 
     /// Keep the values that `probe` found, from its JSON
@@ -66,9 +67,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if args.html.as_deref().is_some_and(is_standard_output) {
         return Err(Failure::new("--html needs a file, not standard output"));
     }
-    let start = Profile::named(&args.like).map_err(Failure::new)?;
+    let like = Profile::named(&args.like).map_err(Failure::new)?;
     let known = match &args.probe {
-        Some(path) => probed(path, &start)?,
+        Some(path) => probed(path, &fitting::template(&like))?,
         None => Known::default(),
     };
     let file = args.trace.display().to_string();
@@ -89,7 +90,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         .take(WRITES_MAX)
         .collect();
     let mut progress = Progress::over_steps(u64::from(args.trials));
-    let found = fit_known(&writes, &start, &known, args.trials, |trial| {
+    let found = fit_known(&writes, &like, &known, args.trials, |trial| {
         progress.show(trial)
     });
     progress.clear();
@@ -110,7 +111,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         threshold_ns,
         vec![host(&found)],
     )?;
-    let toml = profile_toml(&found, &measured, &file)?;
+    let toml = profile_toml(&found, &measured, &file, &args.like)?;
     let to_standard_output = args.profile.as_deref().is_some_and(is_standard_output);
     show(to_standard_output, &text(&measured, &refit, &found))?;
     match &args.profile {
@@ -149,7 +150,7 @@ struct ProbedValue<T> {
 }
 
 /// Reads the values that `probe` found, and checks that a card can have them.
-fn probed(path: &Path, start: &Profile) -> Result<Known, Failure> {
+fn probed(path: &Path, template: &Profile) -> Result<Known, Failure> {
     let name = path.display();
     let wrong = |reason: &dyn std::fmt::Display| {
         Failure::new(format!(
@@ -174,7 +175,7 @@ fn probed(path: &Path, start: &Profile) -> Result<Known, Failure> {
         fat_zone_bytes: card.fat_zone_bytes.value,
         collects_while_idle: card.collects_while_idle.value,
     };
-    let mut profile = start.clone();
+    let mut profile = template.clone();
     known.apply(&mut profile);
     profile
         .check(&name.to_string())
@@ -264,7 +265,7 @@ fn weak(measured: &Report) -> Option<String> {
     })
 }
 
-fn profile_toml(found: &Fit, measured: &Report, file: &str) -> Result<String, Failure> {
+fn profile_toml(found: &Fit, measured: &Report, file: &str, like: &str) -> Result<String, Failure> {
     let mut profile = found.profile.clone();
     profile.about = format!("fitted to {file}");
     let toml = profile.to_toml().map_err(Failure::new)?;
@@ -272,8 +273,8 @@ fn profile_toml(found: &Fit, measured: &Report, file: &str) -> Result<String, Fa
         weak(measured).map_or_else(String::new, |weak| format!("# Warning: {weak}.\n#\n"));
     Ok(format!(
         "{warning}# Fitted to write latencies, assuming a host that adds a constant time to each write. Other cards may have\n\
-         # the same latencies. Latencies do not show capacity, cell type, endurance, spares or power: these values\n\
-         # are taken from the profile from which the search started.\n\n{toml}"
+         # the same latencies. Latencies do not show capacity, kind of cells, endurance or power: these values are\n\
+         # those of {like}. Times of pages and units that were not fitted are those of data sheets.\n\n{toml}"
     ))
 }
 

@@ -35,6 +35,14 @@ fn the_fitted_profile_can_be_measured() {
         profile.contains("about = \"fitted to t.parquet\""),
         "{profile}"
     );
+    // The present flash model, with the stall limit of the SD specification.
+    for line in [
+        "model = 2",
+        "stall_limit_us = 250000",
+        "# those of generic-16g-class10.",
+    ] {
+        assert!(profile.contains(line), "no {line} in:\n{profile}");
+    }
     let figures = json(
         own.path(),
         &["bench", "sim:p.toml@esp32", "--workload", "magod2-4.7"],

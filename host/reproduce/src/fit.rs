@@ -6,7 +6,8 @@
 //! that opens and closes the file for each write also writes the block in progress and the file's directory
 //! entry every time. The fit tries both kinds of host and keeps the better one.
 
-use crate::{Known, search};
+use crate::Known;
+use crate::fitting::{self, Search};
 use cardiograph_sim_card::{Controller, Profile, Seed};
 use cardiograph_timing::{Latencies, Stalls, buckets_below, default_threshold_ns};
 use cardiograph_workload::Operation;
@@ -113,21 +114,22 @@ impl Figures {
 /// Searches for the profile that best reproduces the given writes, in the given number of trials. Calls `progress` with
 /// the number of finished trials.
 ///
-/// Values that a trace does not show (capacity, kind of cells, endurance, power) remain those of `start`.
+/// The values that are searched have bounds from data sheets ([`bounds`](crate::bounds)). Values that a trace does not show
+/// (capacity, kind of cells, endurance, power) are those of `like`; the others are those of [`fitting::template`].
 /// Returns `None` if there are no writes, or if the first write alone exceeds 200 MB.
 pub fn fit(
     writes: &[Operation],
-    start: &Profile,
+    like: &Profile,
     trials: u32,
     progress: impl FnMut(u64),
 ) -> Option<Fit> {
-    fit_known(writes, start, &Known::default(), trials, progress)
+    fit_known(writes, like, &Known::default(), trials, progress)
 }
 
 /// Searches as [`fit`] does, among profiles with the known values.
 pub fn fit_known(
     writes: &[Operation],
-    start: &Profile,
+    like: &Profile,
     known: &Known,
     trials: u32,
     mut progress: impl FnMut(u64),
@@ -137,7 +139,11 @@ pub fn fit_known(
         known.apply(&mut profile);
         profile
     };
-    let start = &with_known(start);
+    let template = fitting::template(like);
+    let search = Search {
+        trials: trials / 2,
+        enough: 0.0,
+    };
     let writes = within_bounds(writes);
     if writes.is_empty() {
         return None;
@@ -156,7 +162,7 @@ pub fn fit_known(
             progress(finished);
             measured.distance(&Figures::of(&refit, Some(measured.threshold_ns)))
         };
-        let (profile, loss) = search::minimise(start, trials / 2, &mut random, loss);
+        let (profile, loss) = fitting::fit(&template, search, &mut random, loss);
         let profile = with_known(&profile);
         let (refit, host_ns) = replay(writes, &profile, host, measured.percentiles[1]);
         Fit {

@@ -28,7 +28,6 @@ pub mod page;
 pub mod plot;
 mod recording;
 mod row;
-pub mod search;
 pub mod table;
 mod two_cores;
 mod web;

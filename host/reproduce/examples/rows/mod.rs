@@ -1,4 +1,4 @@
-//! The published rows that a card may be fitted to, for the examples `ensemble` and `tune`.
+//! The published rows that a card may be fitted to, for the example `ensemble`.
 
 use cardiograph_reproduce::{
     Experiment, Query, Recording, Role, Row, STUDIES, evaluate, in_unit, study,
