@@ -481,6 +481,8 @@ impl<'a> ReadDesk<'a> {
 
     /// Returns true if a request waits, as [`is_pending`](Self::is_pending) does. Fails all requests if they have waited for
     /// too long.
+    // Inlined, it would not fit into the flash of firmware/lm3s6965.
+    #[inline(never)]
     pub(crate) fn poll_pending(&self, now_us: u64) -> bool {
         let mut inner = self.inner.borrow_mut();
         if inner.next().is_none() {
@@ -493,7 +495,7 @@ impl<'a> ReadDesk<'a> {
         }
         inner.waiting_since_us = None;
         drop(inner);
-        self.fail(|_, _| Some(ReadError::Busy));
+        self.fail_all(ReadError::Busy);
         false
     }
 
@@ -590,7 +592,7 @@ impl<'a> ReadDesk<'a> {
         inner.unfinished = [None; RESERVED_MAX];
         inner.buffers.forget_all();
         drop(inner);
-        self.fail(|_, _| Some(ReadError::NoCard));
+        self.fail_all(ReadError::NoCard);
         self.changes.refuse(ReadError::NoCard);
         self.reclaim();
     }
@@ -604,11 +606,16 @@ impl<'a> ReadDesk<'a> {
     /// Ends all reads, because the recorder has ended.
     pub(crate) fn close(&self) {
         self.inner.borrow_mut().is_closed = true;
-        self.fail(|_, _| Some(ReadError::Closed));
+        self.fail_all(ReadError::Closed);
         self.changes.refuse(ReadError::Closed);
         self.reclaim();
         let queue = self.inner.borrow_mut().take_queue();
         queue.for_each(Waker::wake);
+    }
+
+    /// Fails all waiting requests.
+    fn fail_all(&self, error: ReadError) {
+        self.fail(|_, _| Some(error));
     }
 
     /// Fails the waiting requests for which `error` returns an error.

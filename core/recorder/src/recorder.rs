@@ -307,7 +307,9 @@ where
                 if V::error_kind(&error) == ErrorKind::NoRoom && !self.shell.is_mounting() =>
             {
                 self.shell.take_no_room();
-                self.no_room = Some(error).filter(|_| !may_fail && self.shell.has_no_file());
+                if !may_fail && self.shell.has_no_file() {
+                    self.no_room = Some(error);
+                }
                 Outcome::NoRoom
             }
             JobEnd::Refused(error) if !may_fail => return Err(StartError::Volume(error)),
@@ -330,7 +332,7 @@ where
             _ if self.shell.state.room != Room::None => (),
             true => {
                 self.no_room = None;
-                self.shell.report_full();
+                self.shell.report_full_at_start();
             }
             // First discard the files prepared for other streams.
             false => self.shell.state.phase = Phase::Ending,

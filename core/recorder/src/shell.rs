@@ -302,9 +302,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
                 let is_durable = is_durable && !(is_over && self.has_given_up);
                 self.control.answer(number, is_durable);
             }
-            Action::ReportFull(track) => {
-                report(&mut self.events, self.reads, Event::Full { track })
-            }
+            Action::ReportFull(track) => self.report_full(track),
             Action::GiveUp(at) => self.give_up(Some(at), Cause::CardFull),
             Action::Abandon => self.give_up(None, self.away),
             Action::Start(_) | Action::Step | Action::End => (),

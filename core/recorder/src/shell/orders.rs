@@ -179,14 +179,19 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     }
 
     /// Reports, once, each track that has no room for its first file.
-    pub(crate) fn report_full(&mut self) {
+    pub(crate) fn report_full_at_start(&mut self) {
         for track in 0..self.state.track_count {
             let state = &self.state.tracks[usize::from(track)];
             if state.is_starved() && !state.is_full {
-                report(&mut self.events, self.reads, Event::Full { track });
+                self.report_full(track);
                 self.apply(Action::ReportFull(track), Outcome::Done);
             }
         }
+    }
+
+    /// Reports that a track has no room.
+    pub(super) fn report_full(&mut self, track: u8) {
+        report(&mut self.events, self.reads, Event::Full { track });
     }
 
     /// Allows sampling to begin once all files are open and as many as possible are prepared: later,
