@@ -19,6 +19,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 const MANIFEST: &str = "firmware/sifive_u/Cargo.toml";
+/// Parts that several boards have in common.
+const LOGGER: &str = "firmware/logger/Cargo.toml";
 const PROGRAM: &str = "cardiograph-sifive-u";
 const TARGET: &str = "riscv32imac-unknown-none-elf";
 /// Rate of the firmware, in Hz.
@@ -129,7 +131,9 @@ fn build() -> Result<PathBuf, String> {
     packages::add_target(TARGET)?;
     let folder = target().join("qemu");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    check(&mut cargo(&["fmt", "--manifest-path", MANIFEST, "--check"]))?;
+    for manifest in [MANIFEST, LOGGER] {
+        check(&mut cargo(&["fmt", "--manifest-path", manifest, "--check"]))?;
+    }
     // Both builds have the same name: the first one is copied before the other one replaces it.
     check(&mut Firmware::Port.cargo("build"))?;
     let program = Firmware::Port.program(&folder);

@@ -1,7 +1,7 @@
 //! Commands over the serial port: they stop the recording, and test the writes of the card.
 
 use crate::print::{self, Serial};
-use crate::{CONTROL, println};
+use crate::{CONTROL, print_memory, println};
 use cardiograph_recorder::ReadDesk;
 use cardiograph_server::{
     BENCH_LINE_BYTES_MAX, Bench, CardStorage, Next, Order, OrderLine, WriteTest, bench_refusal,
@@ -27,7 +27,10 @@ async fn obey(desk: &'static ReadDesk<'static>) {
         match received(&mut orders) {
             None => Timer::after(POLL).await,
             Some(Order::Stop) => CONTROL.stop(),
-            Some(Order::Status) => print_status(desk),
+            Some(Order::Status) => {
+                print_status(desk);
+                print_memory();
+            }
             Some(Order::Test(Ok(_))) if desk.figures().is_recording => refuse(RECORDING),
             Some(Order::Test(Ok(test))) => measure(desk, &storage, &mut orders, test).await,
             Some(Order::Test(Err(reason))) => refuse(reason),

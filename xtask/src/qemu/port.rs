@@ -53,8 +53,6 @@ pub fn record(folder: &Path, seconds: u32) -> Result<String, String> {
     let summary = board.wait_for("stopped: ")?;
     let memory = board.wait_for("RAM: ")?;
     board.kill()?;
-    let used = folder.join(setup.firmware.memory_file());
-    fs::write(&used, &memory).map_err(|error| format!("{}: {error}", used.display()))?;
     let recording = Recording::read(folder, "card.img", &file, 0)?;
     recording.check_cadence(RATE_HZ)?;
     let samples = recording.samples;
@@ -125,6 +123,13 @@ fn measure(folder: &Path) -> Result<(), String> {
     let report = report_of(board.with_cable(LOSES_EACH, run)?)?;
     check_losses(&report)?;
     wait_for_end_of_test(folder)?;
+    // The deepest stack is that of a test.
+    board.printed_so_far();
+    taken(&mut board)?;
+    let memory = board.wait_for("RAM: ")?;
+    let used = folder.join(setup.firmware.memory_file());
+    fs::write(&used, &memory).map_err(|error| format!("{}: {error}", used.display()))?;
+    println!("ok: without a network, RAM: {memory}");
     board.kill()?;
     // The recording is whole, and no file of the tests remains.
     Recording::read(folder, "card.img", &file, 0)?.check_cadence(RATE_HZ)?;
