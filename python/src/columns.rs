@@ -2,7 +2,7 @@
 
 use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch, UInt32Array};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
-use cardiograph_trace::{OperationKind, Run, Trace};
+use cardiograph_trace::{OperationKind, Run, RunOrder, Trace};
 use std::convert::Infallible;
 use std::iter::repeat_n;
 use std::sync::Arc;
@@ -52,8 +52,15 @@ impl Columns {
         self.end_ns.extend_from_slice(&other.end_ns);
     }
 
-    /// Appends what a run says of `count` operations from `first` on.
-    fn push_run(&mut self, run: &Run, first: u64, count: usize) {
+    /// Appends what a run says of `count` operations from `first` on. `scattered` has their offsets, if the run is
+    /// scattered, in units of their length.
+    fn push_run(
+        &mut self,
+        run: &Run,
+        first: u64,
+        count: usize,
+        scattered: &mut impl Iterator<Item = u32>,
+    ) {
         let kind = match run.kind {
             OperationKind::Write => 0,
             OperationKind::Read => 1,
@@ -61,6 +68,13 @@ impl Columns {
         self.operation.extend(repeat_n(kind, count));
         self.length.extend(repeat_n(run.length_bytes as i64, count));
         let indices = first..first + count as u64;
+        if run.order == RunOrder::Scattered {
+            let units = scattered.take(count).map(u64::from);
+            let offsets = units.map(|units| (units * run.length_bytes) as i64);
+            self.file.extend(indices.map(|index| run.file_of(index)));
+            self.offset.extend(offsets);
+            return;
+        }
         // The rule of most runs is simple enough for vector instructions.
         if run.files == 1 {
             let (offset, length) = (run.offset_bytes as i64, run.length_bytes as i64);
@@ -77,18 +91,19 @@ impl Columns {
 }
 
 /// The next operation in the runs of a trace.
-struct Cursor<'a> {
+struct Cursor<'a, S> {
     runs: &'a [Run],
     /// Number of the operation in its run.
     index: u64,
+    scattered: S,
 }
 
-impl Cursor<'_> {
+impl<S: Iterator<Item = u32>> Cursor<'_, S> {
     fn take(&mut self, rows: usize, columns: &mut Columns) {
         let mut left = rows;
         while let Some((run, later)) = self.runs.split_first().filter(|_| left > 0) {
             let count = left.min((run.count - self.index) as usize);
-            columns.push_run(run, self.index, count);
+            columns.push_run(run, self.index, count, &mut self.scattered);
             left -= count;
             self.index += count as u64;
             if self.index == run.count {
@@ -104,6 +119,7 @@ pub fn batches<E>(trace: &Trace, mut take: impl FnMut(&Columns) -> Result<(), E>
     let mut cursor = Cursor {
         runs: trace.runs(),
         index: 0,
+        scattered: trace.scattered_offsets(),
     };
     let mut result = Ok(());
     let mut finish = |columns: &mut Columns| {

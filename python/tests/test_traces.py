@@ -56,15 +56,18 @@ def test_tables_have_the_rows_that_were_written(rows, tmp_path):
     seed = 18 + rows
     print(f"seed {seed}")
     random = numpy.random.default_rng(seed)
-    # One file, then three in turn, then random places; some operations and pauses last longer than 2^32 ns.
-    part = numpy.arange(rows) * 3 // max(rows, 1)
+    # One file, then three in turn, then random places, then random blocks; some operations and pauses last longer than
+    # 2^32 ns.
+    part = numpy.arange(rows) * 4 // max(rows, 1)
     spans = random.integers(0, 10_000, 2 * rows)
     spans[random.integers(0, 2 * rows, rows // 500)] += 1 << 33
     times = numpy.cumsum(spans)
+    sequence = numpy.arange(rows) // 3 * 512
+    places, blocks = random.integers(0, 1 << 40, rows), 512 * random.integers(0, 1 << 32, rows)
     columns = {
         "operation": numpy.where(part == 2, random.integers(0, 2, rows), 0).astype("int32"),
         "file": numpy.where(part == 1, 5 + numpy.arange(rows) % 3, part).astype("uint32"),
-        "offset": numpy.where(part == 2, random.integers(0, 1 << 40, rows), numpy.arange(rows) // 3 * 512),
+        "offset": numpy.where(part == 2, places, numpy.where(part == 3, blocks, sequence)),
         "length": numpy.full(rows, 512),
         "start_ns": times[::2],
         "end_ns": times[1::2],

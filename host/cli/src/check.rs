@@ -14,7 +14,7 @@ use cardiograph_disk::{
 };
 use cardiograph_report::values::bytes;
 use cardiograph_report::{DiskSummary, units};
-use cardiograph_store::HostClock;
+use cardiograph_store::{HostClock, is_out_of_files};
 use cardiograph_system::is_of_medium;
 use serde::Serialize;
 use std::fmt::Write;
@@ -250,6 +250,7 @@ fn on_space(args: &Args, error: &io::Error) -> Failure {
         io::ErrorKind::NotFound | io::ErrorKind::UnexpectedEof => {
             "the files of the check were removed or changed meanwhile; run it again"
         }
+        _ if is_out_of_files(error) => "raise the limit with `ulimit -n`, or end other programs",
         _ if is_of_medium(error) => "the disk failed or was removed; do not trust it with data",
         _ => "choose a directory you may write to",
     };

@@ -4,7 +4,7 @@ use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::trust::{TrustArgs, WarmUp};
 use cardiograph_report::Stability;
-use cardiograph_trace::{About, Spill, Trace};
+use cardiograph_trace::{About, Trace};
 use cardiograph_workload::{Activity, Observer, Operation, OperationKind};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -103,11 +103,12 @@ impl Watch {
         self
     }
 
-    /// Keeps the times of the operations in a temporary file next to the trace that will be written, so that a long run
-    /// needs no more memory than a short one. Where this is not possible, they stay in memory.
+    /// Keeps times and offsets of the operations in temporary files next to the trace that will be written, so that a long
+    /// run needs no more memory than a short one. Where this is not possible, they stay in memory.
     pub fn with_trace_at(mut self, path: Option<&Path>) -> Watch {
-        if let Some(spill) = path.and_then(|path| Spill::beside(path).ok()) {
-            self.trace.spill_to(spill);
+        if let Some(path) = path {
+            // Without the files, the trace stays in memory.
+            let _ = self.trace.spill_beside(path);
         }
         self
     }

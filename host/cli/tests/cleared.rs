@@ -229,6 +229,24 @@ fn a_limit_of_file_sizes_ends_the_run_with_one_sentence() {
     }
 }
 
+#[test]
+fn a_limit_of_open_files_ends_the_run_with_one_sentence() {
+    let own = directory();
+    fs::create_dir(own.path().join("card")).unwrap();
+    for args in [
+        &["bench", "card", "--io", "buffered"][..],
+        &["check", "card", "--limit", "1MiB"],
+    ] {
+        let mut shell = Command::new("sh");
+        // Standard input, output and error, and one more.
+        shell.args(["-c", "ulimit -n 4; exec \"$@\"", "sh"]);
+        shell.arg(env!("CARGO_BIN_EXE_cardiograph")).args(args);
+        let run = Run::from(shell.current_dir(own.path()).output().unwrap());
+        assert_refused(&run, &["card", "ulimit -n"]);
+        assert_eq!(names(&own.path().join("card")), [""; 0]);
+    }
+}
+
 /// The writes of a part of the workload say nothing about the rest of it.
 #[test]
 fn a_run_that_ends_within_the_first_repeat_is_not_stable() {

@@ -269,16 +269,24 @@ fn two_runs_in_one_directory_do_not_disturb_each_other() {
 /// Small writes to one file, over and over.
 fn repeated(passes: u32) -> String {
     format!(
-        "name = \"repeated\"\n[[phase]]\ncalls_per_file = 100000\nbytes_per_call = 64\npasses = {passes}\nfill = \"letter\""
+        "name = \"repeated\"\n[[phase]]\ncalls_per_file = 100000\nbytes_per_call = 64\npasses = {passes}\nfill = \"letter\"\n"
+    )
+}
+
+/// The same number of writes at random offsets of two files.
+fn scattered(passes: u32) -> String {
+    format!(
+        "{}files = 2\norder = \"round-robin\"\njump_within_bytes = 1048576\n",
+        repeated(passes / 2)
     )
 }
 
 /// Starts writes to one file, with a trace.
 #[cfg(target_os = "linux")]
-fn start_repeated(own: &Path, passes: u32) -> Child {
+fn start_repeated(own: &Path, workload: &str) -> Child {
     let medium = own.join("medium");
     fs::create_dir_all(&medium).unwrap();
-    fs::write(own.join("repeated.toml"), repeated(passes)).unwrap();
+    fs::write(own.join("repeated.toml"), workload).unwrap();
     let name = medium.to_str().unwrap();
     let args = [
         "bench",
@@ -321,10 +329,17 @@ fn peak_kib(mut child: Child) -> u64 {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_trace_needs_no_more_memory_for_more_writes() {
+    for workload in [repeated, scattered] {
+        needs_no_more_memory(workload);
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn needs_no_more_memory(workload: fn(u32) -> String) {
     let own = directory();
     let mut peaks_kib = Vec::new();
     for passes in [10, 30] {
-        peaks_kib.push(peak_kib(start_repeated(own.path(), passes)));
+        peaks_kib.push(peak_kib(start_repeated(own.path(), &workload(passes))));
         let writes = u64::from(passes) * 100_000;
         assert_eq!(writes_of(own.path()), (writes, writes));
         assert_eq!(
@@ -334,7 +349,7 @@ fn a_trace_needs_no_more_memory_for_more_writes() {
         fs::remove_file(own.path().join("t.parquet")).unwrap();
         fs::remove_file(own.path().join("f.json")).unwrap();
     }
-    // In memory, two million more writes take 16 MB.
+    // In memory, two million more writes take 16 MB, at random offsets 24 MB.
     assert!(peaks_kib[1] < peaks_kib[0] + 6 * 1024, "{peaks_kib:?} KiB");
 }
 
@@ -343,7 +358,7 @@ fn a_trace_needs_no_more_memory_for_more_writes() {
 #[test]
 fn ctrl_c_leaves_a_whole_trace_of_a_long_run() {
     let own = directory();
-    let child = start_repeated(own.path(), 100_000);
+    let child = start_repeated(own.path(), &repeated(100_000));
     let io = format!("/proc/{}/io", child.id());
     let written = || {
         let text = fs::read_to_string(&io).unwrap_or_default();

@@ -79,6 +79,15 @@ fn remedy(error: &io::Error) -> Option<&'static str> {
         io::ErrorKind::InvalidInput => Some(
             "this file system or payload size does not support O_DIRECT; use --io dsync instead of --io direct",
         ),
+        _ if is_out_of_files(error) => {
+            Some("raise the limit with `ulimit -n`, or end other programs")
+        }
         _ => None,
     }
+}
+
+/// Returns true if this process, or the computer, may not open any more files.
+pub fn is_out_of_files(error: &io::Error) -> bool {
+    // ENFILE and EMFILE have these numbers on every Unix.
+    cfg!(unix) && matches!(error.raw_os_error(), Some(23 | 24))
 }

@@ -42,7 +42,7 @@ pub use card_device::DriverError;
 pub use clock::{CardClock, HostClock};
 #[cfg(not(target_family = "wasm"))]
 pub use directory::{Directory, DirectoryFile, Io};
-pub use error::StoreError;
+pub use error::{StoreError, is_out_of_files};
 pub use fat_card::{FatCard, FatFile, MountError};
 pub use format::{FormatError, format};
 pub use own_overhead::{OwnOverhead, own_overhead};

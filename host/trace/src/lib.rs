@@ -8,6 +8,7 @@
 
 mod energy;
 mod histogram;
+mod offsets;
 mod publish;
 mod read;
 mod run;
@@ -25,10 +26,9 @@ pub use read::{
     Aggregate, AggregateRow, BoardLine, Loaded, ReadError, ReadOptions, Recording, Scope, TimeUnit,
     board_command, board_line, read, read_from, read_scope, read_scope_from, read_with_progress,
 };
-pub use run::Run;
+pub use run::{Run, RunOrder};
 pub use shell::{quoted, quoted_path};
 pub use spans::Durations;
-pub use spill::Spill;
 pub use trace::{About, Backward, PhaseLabel, Trace};
 pub use write::{
     Results, ResultsOf, Unsuitable, write_csv, write_csv_to, write_parquet, write_parquet_to,

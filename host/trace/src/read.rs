@@ -47,6 +47,7 @@ mod wrap;
 mod writes;
 
 use crate::histogram::Histogram;
+use crate::run::{Run, RunOrder};
 use crate::trace::{About, Trace};
 use ::parquet::file::reader::ChunkReader;
 use bytes::Bytes;
@@ -389,7 +390,10 @@ fn complete(mut loaded: Loaded) -> Result<Loaded, Fault> {
         // further.
         let rounds = run.count.div_ceil(u64::from(run.files));
         let in_file = rounds.checked_mul(run.length_bytes);
-        let end = in_file.and_then(|length| run.offset_bytes.checked_add(length));
+        let end = match run.order {
+            RunOrder::Sequential => in_file.and_then(|length| run.offset_bytes.checked_add(length)),
+            RunOrder::Scattered => Some(Run::SCATTERED_BYTES_MAX),
+        };
         total_bytes = total.unwrap_or(u64::MAX);
         total_bytes <= number::NUMBER_MAX && end.is_some_and(|end| end <= number::NUMBER_MAX)
     });

@@ -1,4 +1,4 @@
-//! A temporary file for the times of a trace that should not stay in memory.
+//! A temporary file for the times or offsets of a trace that should not stay in memory.
 //!
 //! The file has no name, so that nothing remains when the process ends, even if it is killed. It stores blocks of a
 //! fixed number of 32-bit values, little endian.
@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 /// A temporary file of equal blocks.
-pub struct Spill {
+pub(crate) struct Spill {
     file: File,
     blocks: u64,
     bytes: Vec<u8>,
@@ -28,7 +28,7 @@ impl Spill {
     ///
     /// # Errors
     /// If the file cannot be created; on systems other than Unix, where open files keep their name, always.
-    pub fn beside(path: &Path) -> io::Result<Spill> {
+    pub(crate) fn beside(path: &Path) -> io::Result<Spill> {
         Ok(Spill::of(create(path)?))
     }
 

@@ -4,6 +4,7 @@ use crate::run::{Run, Runs};
 use crate::spans::{Durations, Spans};
 use crate::spill::Spill;
 use cardiograph_workload::Operation;
+use std::path::Path;
 
 /// Description of a run: target, workload, clock and notes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,10 +37,10 @@ pub struct PhaseLabel {
 pub struct Backward;
 
 /// The timed operations of a run in chronological order: 8 bytes each, and 40 bytes per [`Run`]. With
-/// [`Trace::spill_to`], the 8 bytes are in a file.
+/// [`Trace::spill_beside`], the 8 bytes are in a file.
 ///
-/// Operations on files that are written one after another or round-robin form a few runs. Each operation at
-/// a random offset forms a run of its own and takes 48 bytes.
+/// Operations on files that are written one after another or round-robin form a few runs, and so do operations at random
+/// offsets, which take 4 bytes more.
 #[derive(Default)]
 pub struct Trace {
     /// Description of the run.
@@ -57,15 +58,22 @@ impl Trace {
         }
     }
 
-    /// Moves the times of the operations to a temporary file as they arrive, so that memory does not grow with them.
-    /// If the file cannot be written, further times stay in memory.
-    pub fn spill_to(&mut self, spill: Spill) {
-        self.spans.spill_to(spill);
+    /// Moves times and offsets of the operations to temporary files as they arrive, so that memory does not grow with
+    /// them. The files have no name, and are on the file system of `path`. If a file cannot be written, the rest stays in
+    /// memory.
+    ///
+    /// # Errors
+    /// If the files cannot be created; then everything stays in memory.
+    pub fn spill_beside(&mut self, path: &Path) -> std::io::Result<()> {
+        let (times, offsets) = (Spill::beside(path)?, Spill::beside(path)?);
+        self.spans.spill_to(times);
+        self.runs.spill_to(offsets);
+        Ok(())
     }
 
-    /// Returns the first error when the temporary file was read: what was computed from the trace is then wrong.
+    /// Returns the first error when a temporary file was read: what was computed from the trace is then wrong.
     pub fn spill_error(&self) -> Option<&std::io::Error> {
-        self.spans.spill_error()
+        self.spans.spill_error().or(self.runs.spill_error())
     }
 
     /// Appends an operation.
@@ -135,6 +143,11 @@ impl Trace {
     /// The runs of operations, in chronological order.
     pub fn runs(&self) -> &[Run] {
         self.runs.as_slice()
+    }
+
+    /// The offsets of the operations of all scattered runs, in chronological order, in units of the run's length.
+    pub fn scattered_offsets(&self) -> impl Iterator<Item = u32> + Clone + '_ {
+        self.runs.scattered()
     }
 
     /// Calls `take` with the start and end of every operation in ns, in chronological order. With

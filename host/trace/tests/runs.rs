@@ -2,7 +2,7 @@
 //! studies use take little memory.
 
 use cardiograph_trace::{
-    About, Loaded, Operation, OperationKind, ReadOptions, Run, Trace, read, read_from,
+    About, Loaded, Operation, OperationKind, ReadOptions, Run, RunOrder, Trace, read, read_from,
     write_parquet,
 };
 use proptest::prelude::*;
@@ -58,18 +58,23 @@ fn trace_of(operations: &[Operation]) -> Trace {
     trace
 }
 
-/// Expands the runs as [`Run`]'s documentation describes, without times.
+/// Expands the runs as [`Run`]'s documentation describes, without times. Only the trace knows scattered offsets.
 fn of_runs(trace: &Trace) -> Vec<Operation> {
-    let operation = |run: &Run, i: u64| Operation {
+    let operation = |run: &Run, i: u64, given: Operation| Operation {
         kind: run.kind,
         file: run.file + (i % u64::from(run.files)) as u32,
-        offset_bytes: run.offset_bytes + i / u64::from(run.files) * run.length_bytes,
+        offset_bytes: match run.order {
+            RunOrder::Sequential => run.offset_bytes + i / u64::from(run.files) * run.length_bytes,
+            RunOrder::Scattered => given.offset_bytes,
+        },
         length_bytes: run.length_bytes,
         start_ns: 0,
         end_ns: 0,
     };
     let runs = trace.runs().iter();
-    runs.flat_map(|run| (0..run.count).map(move |i| operation(run, i)))
+    runs.flat_map(|run| (0..run.count).map(move |i| (run, i)))
+        .zip(trace.operations())
+        .map(|((run, i), given)| operation(run, i, given))
         .collect()
 }
 
@@ -80,6 +85,8 @@ proptest! {
     fn operations_come_back_unchanged(operations in operations()) {
         let trace = trace_of(&operations);
         prop_assert!(trace.operations().eq(operations.iter().copied()));
+        let count: u64 = trace.runs().iter().map(|run| run.count).sum();
+        prop_assert_eq!(count, operations.len() as u64);
         let mut again = of_runs(&trace);
         for (again, operation) in again.iter_mut().zip(&operations) {
             (again.start_ns, again.end_ns) = (operation.start_ns, operation.end_ns);
@@ -126,6 +133,7 @@ fn round_robin_files_are_one_run() {
     let trace = trace_of(&timed((0..1001).map(write).collect()));
     let expected = Run {
         kind: OperationKind::Write,
+        order: RunOrder::Sequential,
         file: 3,
         files: 2,
         offset_bytes: 0,
