@@ -54,6 +54,16 @@ impl Firmware {
         }
     }
 
+    /// Notes the use of RAM that the board printed, if the stack was deeper than in the tests before.
+    fn note_memory(self, folder: &Path, printed: &str) -> Result<(), String> {
+        let path = folder.join(self.memory_file());
+        let before = fs::read_to_string(&path).unwrap_or_default();
+        if stack_bytes(&before) >= stack_bytes(printed) {
+            return Ok(());
+        }
+        fs::write(&path, printed).map_err(|error| format!("{}: {error}", path.display()))
+    }
+
     /// Returns a cargo command for this build.
     fn cargo(self, command: &str) -> std::process::Command {
         let mut cargo = cargo_firmware(command);
@@ -62,6 +72,12 @@ impl Firmware {
         }
         cargo
     }
+}
+
+/// Returns the highest level of the stack, in bytes, from what the board printed.
+fn stack_bytes(printed: &str) -> Option<u64> {
+    let (before, _) = printed.split_once(" B maximum stack")?;
+    before.rsplit(' ').next()?.parse().ok()
 }
 
 /// Runs all tests; returns the number of tests passed.
@@ -120,6 +136,10 @@ pub fn start() -> Result<(), String> {
 /// Installs and builds what every test needs; returns the folder for its files.
 fn prepare() -> Result<PathBuf, String> {
     let folder = build()?;
+    // The figures are those of these tests.
+    for firmware in [Firmware::Network, Firmware::Port] {
+        let _ = fs::remove_file(folder.join(firmware.memory_file()));
+    }
     let tool = ["build", "--quiet", "--release", "--package", "cardiograph"];
     check(&mut cargo(&tool))?;
     Ok(folder)

@@ -127,8 +127,7 @@ fn measure(folder: &Path) -> Result<(), String> {
     board.printed_so_far();
     taken(&mut board)?;
     let memory = board.wait_for("RAM: ")?;
-    let used = folder.join(setup.firmware.memory_file());
-    fs::write(&used, &memory).map_err(|error| format!("{}: {error}", used.display()))?;
+    setup.firmware.note_memory(folder, &memory)?;
     println!("ok: without a network, RAM: {memory}");
     board.kill()?;
     // The recording is whole, and no file of the tests remains.

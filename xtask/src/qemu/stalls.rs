@@ -92,8 +92,7 @@ pub fn record(folder: &Path, case: &Case, seconds: u32) -> Result<String, String
     let summary = board.stop(folder)?;
     let memory = board.wait_for("RAM: ")?;
     board.kill()?;
-    fs::write(folder.join(setup.firmware.memory_file()), &memory)
-        .map_err(|error| error.to_string())?;
+    setup.firmware.note_memory(folder, &memory)?;
 
     let recording = Recording::read_with_gaps(folder, "card.img", &file, Some(0))?;
     recording.check_cadence(RATE_HZ)?;
