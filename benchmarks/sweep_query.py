@@ -16,7 +16,7 @@ CARDS, FILES_PER_CARD, ROWS_PER_FILE = 10, 100, 1000
 RUNS = 5
 
 QUERY = """
-select card, policy, rate_hz, buffer_bytes, count(*) as runs, count_if(lost) as losses,
+select card, board, policy, rate_hz, buffer_bytes, count(*) as runs, count_if(lost) as losses,
        max(peak_backlog_bytes) as peak_backlog_bytes
 from read_parquet('{folder}/results/*/*.parquet', hive_partitioning = true)
 group by all

@@ -44,12 +44,12 @@ pub struct Cell {
     pub members: Vec<MemberRisk>,
     /// Median over members; null if the median member loses nothing.
     pub median: Option<f64>,
-    /// Lowest value of a member, with 0 for none; absent for a single member.
+    /// Lowest value of a member, null if it loses nothing; absent for a single member.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub member_low: Option<f64>,
-    /// Highest value of a member; absent for a single member.
+    pub member_low: Option<Option<f64>>,
+    /// Highest value of a member, null if none loses anything; absent for a single member.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub member_high: Option<f64>,
+    pub member_high: Option<Option<f64>>,
 }
 
 /// Probability of loss for one member of an ensemble.
@@ -162,6 +162,10 @@ impl Cell {
             .collect();
         values.sort_unstable_by(f64::total_cmp);
         let is_ensemble = values.len() > 1;
+        let of = |value: Option<&f64>| {
+            let value = value.copied().filter(|_| is_ensemble)?;
+            Some(Some(value).filter(|&value| value > 0.0))
+        };
         Cell {
             card: card.to_string(),
             board: board.to_string(),
@@ -169,8 +173,8 @@ impl Cell {
             rate_hz,
             buffer_bytes,
             median: Some(median(&values)).filter(|&median| median > 0.0),
-            member_low: values.first().copied().filter(|_| is_ensemble),
-            member_high: values.last().copied().filter(|_| is_ensemble),
+            member_low: of(values.first()),
+            member_high: of(values.last()),
             members,
         }
     }
@@ -211,17 +215,17 @@ mod tests {
         assert_eq!(three.median, Some(0.1));
         assert_eq!(
             (three.member_low, three.member_high),
-            (Some(0.0), Some(0.4))
+            (Some(None), Some(Some(0.4)))
         );
         assert_eq!(three.members[1].risk.likely, None);
         let (low, high) = three.range();
         assert_eq!((low, high), (0.0, Proportion::of(40, 100).high));
         let few = cell(&[(100, 0), (100, 40), (100, 0)]);
-        assert_eq!((few.median, few.member_high), (None, Some(0.4)));
+        assert_eq!((few.median, few.member_high), (None, Some(Some(0.4))));
         assert!(few.has_losses());
         let text = crate::text::probability(&few);
         assert!(
-            text.starts_with("none by the median member (0 % to 50.3 %; members 0 % to 40 %)"),
+            text.starts_with("none by the median member (up to 50.3 %; members none to 40 %)"),
             "{text}"
         );
         let one = cell(&[(100, 3)]);

@@ -9,6 +9,7 @@ use crate::task::Task;
 use cardiograph_plan::{Logger, Plan, plan_member};
 use cardiograph_sim_card::{Board, Profile, Random, Seed};
 use serde::Serialize;
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 /// Seed of the sample, so that it is always the same.
@@ -82,7 +83,16 @@ pub fn check_with_recorder(
             "the sweep has mode = \"recorder\" already; only sweeps in card mode can be checked with the recorder",
         ));
     }
-    let mut random = Seed::new(SAMPLE_SEED).stream("check");
+    let recordings = sweep.recordings();
+    if runs > recordings {
+        return Err(SweepError::new(format!(
+            "--check {runs}: the sweep has {recordings} recordings and buffer sizes; check at most as many"
+        )));
+    }
+    let mut sample = Sample {
+        random: Seed::new(SAMPLE_SEED).stream("check"),
+        drawn: HashSet::new(),
+    };
     let mut checked = Checked {
         runs: 0,
         agreeing: 0,
@@ -90,7 +100,7 @@ pub fn check_with_recorder(
     };
     for done in 0..runs {
         let is_stopped = || watch(done).is_break();
-        let Some(disagreement) = check_one(sweep, &mut random, &is_stopped)? else {
+        let Some(disagreement) = check_one(sweep, sample.next(sweep), &is_stopped)? else {
             return Ok(None);
         };
         checked.runs += 1;
@@ -102,20 +112,61 @@ pub fn check_with_recorder(
     Ok(Some(checked))
 }
 
+/// A recording with one of its buffer sizes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Draw {
+    task: u64,
+    seed: u64,
+    /// Number of the buffer size in the task.
+    at: usize,
+    member: usize,
+}
+
+/// Draws recordings, each at most once.
+struct Sample {
+    random: Random,
+    drawn: HashSet<Draw>,
+}
+
+impl Sample {
+    fn next(&mut self, sweep: &Sweep) -> Draw {
+        loop {
+            let draw = self.any(sweep);
+            if self.drawn.insert(draw) {
+                return draw;
+            }
+        }
+    }
+
+    fn any(&mut self, sweep: &Sweep) -> Draw {
+        let number = self.random.below(sweep.tasks());
+        let task = sweep.task(number);
+        let seeds = task.seeds.end - task.seeds.start;
+        Draw {
+            task: number,
+            seed: task.seeds.start + self.random.below(seeds),
+            at: self.random.below(task.buffers_bytes.len() as u64) as usize,
+            // A single profile draws nothing, so that its sample does not depend on this.
+            member: match task.members.len() {
+                1 => 0,
+                members => self.random.below(members as u64) as usize,
+            },
+        }
+    }
+}
+
 /// Compares one recording. The outer `None` means that it was stopped, the inner one that both modes agree.
 fn check_one(
     sweep: &Sweep,
-    random: &mut Random,
+    Draw {
+        task,
+        seed,
+        at,
+        member,
+    }: Draw,
     is_stopped: &dyn Fn() -> bool,
 ) -> Result<Option<Option<Disagreement>>, SweepError> {
-    let mut task: Task = sweep.task(random.below(sweep.tasks()));
-    let seed = task.seeds.start + random.below(task.seeds.end - task.seeds.start);
-    let at = random.below(task.buffers_bytes.len() as u64) as usize;
-    // A single profile draws nothing, so that its sample does not depend on this.
-    let member = match task.members.len() {
-        1 => 0,
-        members => random.below(members as u64) as usize,
-    };
+    let mut task: Task = sweep.task(task);
     task.seeds = seed..seed + 1;
     task.first_member = member as u32;
     task.members = &task.members[member..=member];

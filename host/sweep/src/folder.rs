@@ -2,9 +2,10 @@
 
 use crate::SweepError;
 use crate::parquet::{self, Outcome};
-use crate::sweep::Sweep;
+use crate::sweep::{RESULTS, Sweep};
 use cardiograph_trace::{NewFile, WriteError};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -27,18 +28,19 @@ impl ResultFolder {
     /// If the folder holds anything else, results of another sweep or version, or another process uses it.
     pub fn open(path: &Path, sweep: &Sweep) -> Result<ResultFolder, SweepError> {
         let described = path.join(SWEEP);
-        if path.symlink_metadata().is_ok() && !described.exists() && !is_empty_folder(path) {
+        let is_described = match described.try_exists() {
+            Err(error) if error.kind() != ErrorKind::NotADirectory => {
+                return Err(failed(&described, error));
+            }
+            exists => exists.unwrap_or(false),
+        };
+        if path.symlink_metadata().is_ok() && !is_described && !is_unused(path) {
             return Err(SweepError::new(format!(
                 "{}: exists and is no folder of a sweep; choose another folder",
                 path.display()
             )));
         }
-        let lock = fs::create_dir_all(path).and_then(|()| {
-            File::options()
-                .create(true)
-                .append(true)
-                .open(path.join(LOCK))
-        });
+        let lock = fs::create_dir_all(path).and_then(|()| open_lock(&path.join(LOCK)));
         let lock = lock.map_err(|error| failed(path, error))?;
         match lock.try_lock() {
             Ok(()) => (),
@@ -51,8 +53,12 @@ impl ResultFolder {
             // Some network file systems have no locks; each file still appears complete or not at all.
             Err(TryLockError::Error(_)) => (),
         }
+        remove_temporary(path);
         match fs::read_to_string(&described) {
-            Ok(text) => same(path, &text, &sweep.to_json())?,
+            Ok(text) => {
+                same(path, &text, &sweep.to_json())?;
+                refuse_strangers(path, sweep)?;
+            }
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 publish(&described, sweep.to_json().as_bytes())?;
             }
@@ -85,13 +91,25 @@ impl ResultFolder {
     /// Reads the results of a part.
     pub(crate) fn read(&self, sweep: &Sweep, part: u64) -> Result<Vec<Outcome>, SweepError> {
         let path = self.path.join(sweep.file_of_part(part));
-        let bytes = fs::read(&path).map_err(|error| failed(&path, error))?;
-        parquet::outcomes(bytes).map_err(|error| {
+        let wrong = |reason: String| {
             SweepError::new(format!(
-                "{}: damaged ({error}); remove the file, and repeat the command",
+                "{}: {reason}; remove the file, and repeat the command",
                 path.display()
             ))
-        })
+        };
+        // A pipe would never end.
+        if !path.is_file() {
+            return Err(wrong(String::from("not an ordinary file")));
+        }
+        let bytes = fs::read(&path).map_err(|error| failed(&path, error))?;
+        let (found, outcomes) =
+            parquet::outcomes(bytes).map_err(|error| wrong(format!("damaged ({error})")))?;
+        match found == sweep.origin_of_part(part) {
+            true => Ok(outcomes),
+            false => Err(wrong(String::from(
+                "holds results of another part or another sweep",
+            ))),
+        }
     }
 
     /// Unlocks the folder before this value is dropped: errors in a notebook keep values alive.
@@ -106,11 +124,59 @@ impl ResultFolder {
     }
 }
 
-fn is_empty_folder(path: &Path) -> bool {
-    // A process that was interrupted before it described its sweep leaves only the lock.
-    let is_lock =
-        |entry: std::io::Result<fs::DirEntry>| entry.is_ok_and(|entry| entry.file_name() == LOCK);
-    fs::read_dir(path).is_ok_and(|mut entries| entries.all(is_lock))
+/// Opens the lock. In a folder that cannot be written, complete results can still be read.
+fn open_lock(path: &Path) -> std::io::Result<File> {
+    let lock = File::options().create(true).append(true).open(path);
+    lock.or_else(|error| File::open(path).map_err(|_| error))
+}
+
+/// Returns true for a folder in which a process was interrupted before it described its sweep, and for an empty one.
+fn is_unused(path: &Path) -> bool {
+    let is_own = |entry: std::io::Result<fs::DirEntry>| {
+        entry.is_ok_and(|entry| entry.file_name() == LOCK || is_temporary(&entry))
+    };
+    fs::read_dir(path).is_ok_and(|mut entries| entries.all(is_own))
+}
+
+/// Returns true for a description that did not get its name (see [`NewFile`]).
+fn is_temporary(entry: &fs::DirEntry) -> bool {
+    let name = entry.file_name();
+    let name = name.to_string_lossy();
+    let middle = name
+        .strip_prefix(".")
+        .and_then(|rest| rest.strip_prefix(SWEEP));
+    middle.is_some_and(|rest| rest.ends_with(".part"))
+}
+
+/// Removes what an interrupted process left; the folder is locked.
+fn remove_temporary(path: &Path) {
+    for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+        if is_temporary(&entry) {
+            // It does no harm.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Refuses Parquet files that are no part of the sweep: a query over the folder would count them.
+fn refuse_strangers(path: &Path, sweep: &Sweep) -> Result<(), SweepError> {
+    let parts: BTreeSet<PathBuf> = (0..sweep.parts())
+        .map(|part| path.join(sweep.file_of_part(part)))
+        .collect();
+    let folders = fs::read_dir(path.join(RESULTS)).into_iter().flatten();
+    for folder in folders.flatten() {
+        for entry in fs::read_dir(folder.path()).into_iter().flatten().flatten() {
+            let file = entry.path();
+            let is_parquet = file.extension().is_some_and(|end| end == "parquet");
+            if is_parquet && !parts.contains(&file) {
+                return Err(SweepError::new(format!(
+                    "{}: does not belong to this sweep; move it elsewhere, and repeat the command",
+                    file.display()
+                )));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn failed(path: &Path, error: std::io::Error) -> SweepError {
@@ -128,10 +194,13 @@ fn same(path: &Path, found: &str, wanted: &str) -> Result<(), SweepError> {
     if found == wanted {
         return Ok(());
     }
-    let (found, wanted): (Value, Value) = (
-        serde_json::from_str(found).unwrap_or_default(),
-        serde_json::from_str(wanted).unwrap_or_default(),
-    );
+    let Ok(found) = serde_json::from_str::<Value>(found) else {
+        return Err(SweepError::new(format!(
+            "{}: damaged; its results cannot be attributed to a sweep, so choose another folder",
+            path.join(SWEEP).display()
+        )));
+    };
+    let wanted: Value = serde_json::from_str(wanted).unwrap_or_default();
     Err(SweepError::new(format!(
         "{}: holds results of another sweep: {}; choose another folder",
         path.display(),

@@ -5,6 +5,7 @@ use crate::task::Row;
 use ::parquet::basic::{LogicalType, Repetition, Type as Physical};
 use ::parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
 use ::parquet::errors::ParquetError;
+use ::parquet::file::metadata::KeyValue;
 use ::parquet::file::properties::WriterProperties;
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use ::parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
@@ -48,12 +49,19 @@ pub(crate) struct Outcome {
     pub(crate) lost: bool,
 }
 
-/// Writes rows as a Parquet file; equal rows give equal bytes.
-pub(crate) fn to_bytes(rows: &[Row]) -> Result<Vec<u8>, SweepError> {
+/// Key of the sweep and the part in the metadata of a file.
+const ORIGIN: &str = "cardiograph.part";
+
+/// Writes rows as a Parquet file that states its origin; equal rows give equal bytes.
+pub(crate) fn to_bytes(rows: &[Row], origin: &str) -> Result<Vec<u8>, SweepError> {
     let write = || -> Result<Vec<u8>, ParquetError> {
         let properties = WriterProperties::builder()
             .set_created_by(concat!("cardiograph ", env!("CARGO_PKG_VERSION")).to_owned())
             .set_offset_index_disabled(true)
+            .set_key_value_metadata(Some(vec![KeyValue::new(
+                ORIGIN.to_string(),
+                origin.to_string(),
+            )]))
             .build();
         let mut file =
             SerializedFileWriter::new(Vec::new(), Arc::new(schema()?), Arc::new(properties))?;
@@ -144,9 +152,13 @@ fn optional(
     Ok(())
 }
 
-/// Reads the results of a file.
-pub(crate) fn outcomes(bytes: Vec<u8>) -> Result<Vec<Outcome>, ParquetError> {
+/// Reads the results of a file, and their origin.
+pub(crate) fn outcomes(bytes: Vec<u8>) -> Result<(String, Vec<Outcome>), ParquetError> {
     let file = SerializedFileReader::new(Bytes::from(bytes))?;
+    let pairs = file.metadata().file_metadata().key_value_metadata();
+    let origin = pairs.and_then(|pairs| pairs.iter().find(|pair| pair.key == ORIGIN));
+    let origin = origin.and_then(|pair| pair.value.clone());
+    let origin = origin.unwrap_or_default();
     let names = file.metadata().file_metadata().schema().get_fields();
     let names: Vec<&str> = names.iter().map(|field| field.name()).collect();
     if names != COLUMNS.map(|(name, _)| name) {
@@ -170,7 +182,7 @@ pub(crate) fn outcomes(bytes: Vec<u8>) -> Result<Vec<Outcome>, ParquetError> {
             });
         }
     }
-    Ok(all)
+    Ok((origin, all))
 }
 
 fn texts(

@@ -19,11 +19,19 @@ pub const TASKS_MAX: u64 = 1_000_000;
 /// Maximum number of files with results.
 pub const PARTS_MAX: u64 = 1000;
 
+/// Folder of the results in the folder of a sweep.
+pub(crate) const RESULTS: &str = "results";
+
 /// Time of one core per megabyte of samples in card mode, in s: an estimate from
 /// `benchmarks/runs/2026-11-25-sweeps.md`.
 const CARD_S_PER_MB: f64 = 30e-6;
 /// The same in recorder mode.
 const RECORDER_S_PER_MB: f64 = 0.06;
+/// Time of one core per recording in card mode, beside its samples: a new card (measured with recordings of 1 s, without the
+/// optimisations of a release).
+const CARD_S_PER_RECORDING: f64 = 1.7e-3;
+/// The same in recorder mode.
+const RECORDER_S_PER_RECORDING: f64 = 0.09;
 
 /// A card or board by name, with its TOML.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
@@ -165,10 +173,24 @@ impl Sweep {
         let members: usize = self.cards.iter().map(|(_, members)| members.len()).sum();
         let others = members * self.boards.len() * spec.policies.len();
         let runs = others as f64 * f64::from(spec.seeds);
+        let rates = spec.rates_hz.len() as f64;
         match spec.mode {
-            Mode::Card => runs * mb * CARD_S_PER_MB,
-            Mode::Recorder => runs * spec.buffers_bytes.len() as f64 * mb * RECORDER_S_PER_MB,
+            Mode::Card => runs * (mb * CARD_S_PER_MB + rates * CARD_S_PER_RECORDING),
+            Mode::Recorder => {
+                let buffers = spec.buffers_bytes.len() as f64;
+                runs * buffers * (mb * RECORDER_S_PER_MB + rates * RECORDER_S_PER_RECORDING)
+            }
         }
+    }
+
+    /// Returns the number of results: recordings, times the buffer sizes that each serves.
+    pub(crate) fn recordings(&self) -> u64 {
+        let spec = &self.spec;
+        let members: usize = self.cards.iter().map(|(_, members)| members.len()).sum();
+        let lists = [self.boards.len(), spec.policies.len(), spec.rates_hz.len()];
+        let product = lists.iter().map(|&len| len as u64).product::<u64>();
+        let per_seed = product * members as u64 * spec.buffers_bytes.len() as u64;
+        per_seed.saturating_mul(spec.seeds.into())
     }
 
     /// Returns the number of buffer sizes that have tasks of their own.
@@ -258,7 +280,12 @@ impl Sweep {
     /// Returns the file of a part, relative to the folder of the results: cards have folders of their own.
     pub fn file_of_part(&self, part: u64) -> String {
         let card = &self.cards[(part / self.parts_per_card()) as usize].0;
-        format!("results/card={}/part-{part:05}.parquet", card.name)
+        format!("{RESULTS}/card={}/part-{part:05}.parquet", card.name)
+    }
+
+    /// Returns what the file of a part states about its origin: a hash of this sweep, and the number of the part.
+    pub(crate) fn origin_of_part(&self, part: u64) -> String {
+        format!("{:016x}-{part:05}", fnv_1a(self.to_json().as_bytes()))
     }
 
     /// Runs the tasks of a part; returns its Parquet file. Calls `done` after each task. `None` if `is_stopped`
@@ -280,7 +307,7 @@ impl Sweep {
             }
             done();
         }
-        parquet::to_bytes(&rows).map(Some)
+        parquet::to_bytes(&rows, &self.origin_of_part(part)).map(Some)
     }
 
     /// Returns the cards with their names; of an ensemble, the first member.
@@ -346,6 +373,13 @@ impl Sweep {
         spec.max_tasks = Some(u64::MAX);
         Sweep::of(name, spec, portable.cards, portable.boards)
     }
+}
+
+/// Returns the hash FNV-1a with 64 bits.
+fn fnv_1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xCBF2_9CE4_8422_2325, |hash, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3)
+    })
 }
 
 /// Names and texts of profiles.

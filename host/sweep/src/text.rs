@@ -94,18 +94,18 @@ pub(crate) fn probability(cell: &Cell) -> String {
         None => String::from("none by the median member"),
     };
     let members = match (cell.member_low, cell.member_high) {
-        (Some(low), Some(high)) => format!(
-            "; members {} to {}",
-            units::percent(low),
-            units::percent(high)
-        ),
+        (Some(low), Some(high)) => {
+            let percent = |value: Option<f64>| value.map_or(String::from("none"), units::percent);
+            format!("; members {} to {}", percent(low), percent(high))
+        }
         _ => String::new(),
     };
-    format!(
-        "{value} ({} to {}{members})",
-        units::percent(low),
-        units::percent(high)
-    )
+    // A member without losses has an upper bound only.
+    let interval = match low > 0.0 {
+        true => format!("{} to {}", units::percent(low), units::percent(high)),
+        false => format!("up to {}", units::percent(high)),
+    };
+    format!("{value} ({interval}{members})")
 }
 
 /// Returns a paragraph for each comparison.
