@@ -171,6 +171,16 @@ fn flash_benchmark(outputs: &mut Outputs, own: &Path) {
         &[&["flash-benchmark", "study"], &small[..]].concat(),
         0,
     );
+    // A single repetition always has a most frequent value.
+    let once = [
+        "flash-benchmark",
+        "study",
+        "--limit",
+        "1MB",
+        "--repeat",
+        "1",
+    ];
+    outputs.add(own, &once, 0);
     if let Some(disk) = LoopDisk::new(48 << 20) {
         let device = disk.device.as_str();
         let whole = ["flash-benchmark", device, "--destroy", device];
