@@ -5,7 +5,7 @@ use super::cable::{self, Cable};
 use rustix::net::sockopt::set_socket_recv_buffer_size;
 use serde_json::Value;
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 
 /// Time limit for anything that the board does, in s. A loaded computer runs it many times slower than in reality.
 const WAIT_S_MAX: u64 = 300;
+/// Time after which a connection that has not ended was accepted.
+const HOLD: Duration = Duration::from_millis(500);
 /// Receive buffer of a client that reads nothing, in bytes.
 const RECEIVE_BYTES: usize = 4096;
 /// Time for the first event of `/live`, in s.
@@ -265,8 +267,23 @@ impl Board {
         Err(format!("{line}: no response"))
     }
 
+    /// Sends a request that the board does not answer yet; returns the connection once the board has accepted it.
+    pub fn hold_request(&self, line: &str) -> Result<TcpStream, String> {
+        for _ in 0..ATTEMPTS_MAX {
+            let client = self.send_request(line)?;
+            let peeked = client
+                .set_read_timeout(Some(HOLD))
+                .and_then(|()| client.peek(&mut [0]));
+            // Without a free socket, the connection ends at once.
+            if peeked.is_err_and(|error| error.kind() == ErrorKind::WouldBlock) {
+                return Ok(client);
+            }
+        }
+        Err(format!("{line}: the board does not accept it"))
+    }
+
     /// Sends a request; returns the connection, whose buffer is small.
-    pub fn send_request(&self, line: &str) -> Result<TcpStream, String> {
+    fn send_request(&self, line: &str) -> Result<TcpStream, String> {
         let head = format!("{line} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n\r\n");
         let send = || {
             let mut client = TcpStream::connect(("127.0.0.1", self.port))?;

@@ -78,8 +78,8 @@ fn stopped_readers(folder: &Path) -> Result<(), String> {
                 clients
             }
             _ => [
-                board.send_request("GET /FULL.BIN")?,
-                board.send_request("GET /FULL.BIN")?,
+                board.hold_request("GET /FULL.BIN")?,
+                board.hold_request("GET /FULL.BIN")?,
             ],
         };
         let locked_us = wait_for_service(folder, &board)?;
