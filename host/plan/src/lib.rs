@@ -44,5 +44,5 @@ pub use long::{Consumption, LongStream};
 pub use plan::{Logger, PlanError, RISK_MAX, Source, plan};
 pub use ranking::{Ranked, Ranking};
 pub use risk::{Interval, PEAKS_MAX, Tail};
-pub use simulated::{plan_member, plan_simulated};
+pub use simulated::{plan_member, plan_simulated, plan_simulated_with_progress};
 pub use stream::{StreamError, Streamed, stream};

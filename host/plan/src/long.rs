@@ -58,6 +58,15 @@ impl LongStream<'_> {
         trace
     }
 
+    /// Replays the stream while `goes_on`, which is called for each page, returns true.
+    pub(crate) fn replay_while(&self, pass: &mut impl Pass, goes_on: impl Fn() -> bool) {
+        let mut pushes = Pushes::of(self);
+        while let Some((start_ns, end_ns)) = pushes.next().filter(|_| goes_on()) {
+            pass.take_run(BLOCK_BYTES, std::iter::once(end_ns - start_ns));
+            pass.take_equal(BLOCK_BYTES, self.block_ns, pushes.push_alike());
+        }
+    }
+
     /// Returns the energy, erases and time that the stream takes.
     pub fn consumption(&self) -> Consumption {
         let mut pushes = Pushes::of(self);
@@ -73,11 +82,7 @@ impl LongStream<'_> {
 
 impl Replay for LongStream<'_> {
     fn replay_run(&self, pass: &mut impl Pass) {
-        let mut pushes = Pushes::of(self);
-        while let Some((start_ns, end_ns)) = pushes.next() {
-            pass.take_run(BLOCK_BYTES, std::iter::once(end_ns - start_ns));
-            pass.take_equal(BLOCK_BYTES, self.block_ns, pushes.push_alike());
-        }
+        self.replay_while(pass, || true);
     }
 }
 

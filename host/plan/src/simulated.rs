@@ -7,6 +7,11 @@ use crate::risk::PEAKS_MAX;
 use crate::stream::{BLOCK_BYTES, StreamError, stream};
 use cardiograph_sim_card::{Board, Profile};
 use cardiograph_timing::tail::busy_periods;
+use cardiograph_timing::{Pass, Replay};
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 
 /// Payload written over the simulated bus, to measure the time that bus and driver take per block.
 const WIRE_BYTES: u64 = 4 << 20;
@@ -19,6 +24,9 @@ const LONGER_BYTES: [u64; 2] = [16 << 30, 64 << 30];
 /// duration in ns.
 const PACED_BYTES_MAX: u64 = 256 << 20;
 const PACED_NS_MAX: f64 = 1e18;
+
+/// Longest time between two calls of `watch`.
+const WATCH_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Seed of the card.
 const SEED: u64 = 1;
@@ -37,9 +45,28 @@ pub fn plan_simulated(
     (profile, board): (&Profile, &Board),
     logger: &Logger,
 ) -> Result<Plan, StreamError> {
+    let watch = &mut |_| ControlFlow::Continue(());
+    plan_simulated_with_progress(target, (profile, board), logger, watch)
+}
+
+/// Plans like [`plan_simulated`]. Calls `watch` with the number of planned members, on the calling thread and at least
+/// every 50 ms where there are threads; if it returns `Break`, the plan stops.
+///
+/// # Errors
+/// [`StreamError`]; [`StreamError::Stopped`] after `Break`.
+pub fn plan_simulated_with_progress(
+    target: &str,
+    (profile, board): (&Profile, &Board),
+    logger: &Logger,
+    watch: &mut dyn FnMut(usize) -> ControlFlow<()>,
+) -> Result<Plan, StreamError> {
     let members = profile.members(target).map_err(StreamError::Members)?;
-    let plans = each(&members, |member| {
-        plan_member(target, (member, board), logger)
+    let is_stopped = AtomicBool::new(false);
+    let plan = |member: &Profile| plan_until(target, (member, board), logger, &is_stopped);
+    let plans = each(&members, plan, &mut |planned| {
+        if watch(planned).is_break() {
+            is_stopped.store(true, Ordering::Relaxed);
+        }
     });
     let plans = plans.into_iter().collect::<Result<Vec<_>, _>>()?;
     let ensemble = Ensemble::of(&plans);
@@ -48,19 +75,49 @@ pub fn plan_simulated(
     Ok(plan)
 }
 
-/// Computes a value for each member, on all cores, or one after the other in a browser, which has no threads.
-fn each<T: Send>(members: &[Profile], of: impl Fn(&Profile) -> T + Sync) -> Vec<T> {
+/// Computes a value for each member, on all cores, or one after the other in a browser, which has no threads. Calls
+/// `watch` with the number of values.
+fn each<T: Send>(
+    members: &[Profile],
+    of: impl Fn(&Profile) -> T + Sync,
+    watch: &mut dyn FnMut(usize),
+) -> Vec<T> {
     if cfg!(target_family = "wasm") {
-        return members.iter().map(of).collect();
+        let values = members.iter().enumerate();
+        let values = values.map(|(done, member)| {
+            watch(done);
+            of(member)
+        });
+        return values.collect();
     }
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let of = &of;
+    let (sender, computed) = mpsc::channel();
     std::thread::scope(|scope| {
         let share = |first: usize| {
             let members = members.iter().skip(first).step_by(threads);
-            scope.spawn(move || members.map(of).collect::<Vec<T>>())
+            let sender = sender.clone();
+            scope.spawn(move || {
+                let values = members.map(of);
+                let values = values.inspect(|_| {
+                    // The receiver outlives the threads.
+                    let _ = sender.send(());
+                });
+                values.collect::<Vec<T>>()
+            })
         };
         let shares: Vec<_> = (0..threads).map(share).collect();
+        drop(sender);
+        let mut done = 0;
+        loop {
+            watch(done);
+            match computed.recv_timeout(WATCH_INTERVAL) {
+                Ok(()) => done += 1,
+                Err(RecvTimeoutError::Timeout) => (),
+                // All threads have ended.
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
         let shares = shares.into_iter().map(|share| match share.join() {
             Ok(values) => values.into_iter(),
             Err(panic) => std::panic::resume_unwind(panic),
@@ -80,6 +137,20 @@ pub fn plan_member(
     (profile, board): (&Profile, &Board),
     logger: &Logger,
 ) -> Result<Plan, StreamError> {
+    plan_until(target, (profile, board), logger, &AtomicBool::new(false))
+}
+
+fn plan_until(
+    target: &str,
+    (profile, board): (&Profile, &Board),
+    logger: &Logger,
+    is_stopped: &AtomicBool,
+) -> Result<Plan, StreamError> {
+    let go_on = || match is_stopped.load(Ordering::Relaxed) {
+        true => Err(StreamError::Stopped),
+        false => Ok(()),
+    };
+    go_on()?;
     let streamed = stream((profile, board), SEED, WIRE_BYTES)?;
     let times_ns = streamed.trace.operations();
     let mut times_ns: Vec<u64> = times_ns
@@ -102,10 +173,14 @@ pub fn plan_member(
         let plan = plan_with(&trace, Source::Stream, logger, longer);
         plan.map_err(|_| StreamError::TooSmall)
     };
+    go_on()?;
     let mut plan = planned(None)?;
     for bytes in LONGER_BYTES {
         if plan.is_sustained() && plan.tail.is_none() {
-            plan = planned(Some(longer(&long, logger, bytes)))?;
+            let longer = longer(&long, logger, bytes, is_stopped);
+            go_on()?;
+            plan = planned(Some(longer))?;
+            go_on()?;
         }
     }
     if plan.is_sustained() {
@@ -114,10 +189,13 @@ pub fn plan_member(
     Ok(plan)
 }
 
-fn longer(long: &LongStream, logger: &Logger, bytes: u64) -> Longer {
-    let longer = LongStream {
-        blocks: bytes / BLOCK_BYTES,
-        ..*long
+fn longer(long: &LongStream, logger: &Logger, bytes: u64, is_stopped: &AtomicBool) -> Longer {
+    let longer = Stoppable {
+        stream: LongStream {
+            blocks: bytes / BLOCK_BYTES,
+            ..*long
+        },
+        is_stopped,
     };
     Longer {
         periods: busy_periods(
@@ -127,6 +205,19 @@ fn longer(long: &LongStream, logger: &Logger, bytes: u64) -> Longer {
             &sizes(logger),
         ),
         bytes,
+    }
+}
+
+/// A stream whose replay ends early once it is stopped.
+struct Stoppable<'a> {
+    stream: LongStream<'a>,
+    is_stopped: &'a AtomicBool,
+}
+
+impl Replay for Stoppable<'_> {
+    fn replay_run(&self, pass: &mut impl Pass) {
+        self.stream
+            .replay_while(pass, || !self.is_stopped.load(Ordering::Relaxed));
     }
 }
 

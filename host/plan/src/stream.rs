@@ -40,6 +40,8 @@ pub enum StreamError {
     Members(TomlError),
     /// The driver reported an error.
     Driver(Failure),
+    /// The caller stopped the plan.
+    Stopped,
 }
 
 impl std::error::Error for StreamError {}
@@ -57,6 +59,7 @@ impl fmt::Display for StreamError {
                 units::binary_bytes(4 * ALIGNMENT_BLOCKS * BLOCK_BYTES)
             ),
             StreamError::Members(error) => error.fmt(f),
+            StreamError::Stopped => f.write_str("the plan was stopped; start it again"),
             StreamError::Driver(error) => write!(f, "{error}; choose another card or board"),
         }
     }
