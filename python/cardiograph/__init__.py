@@ -5,13 +5,16 @@ Arrow PyCapsule protocol, so that polars, pyarrow and DuckDB read them without c
 ``sim:`` are simulated.
 
 Long calls release the GIL, show progress (``progress=False`` hides it) and end with ``KeyboardInterrupt`` at Ctrl-C.
-Inputs that cannot be used raise `CardiographError`, a ``ValueError`` with the sentence that the command prints.
+``progress`` may be a callable that gets the number of steps done and their total; after a call that succeeded, both are
+equal. An exception that it raises ends the call. Inputs that cannot be used raise `CardiographError`, a ``ValueError``
+that names the argument, or has the sentence that the command prints.
 """
 
 import json as _json
-import os as _os
 
 from . import cardiograph_native as _native
+from ._arguments import path_of as _path_of
+from ._arguments import settings_of as _settings_of
 from ._progress import callback as _callback
 from ._sweep import Answer, sweep
 from ._trace import Trace
@@ -49,7 +52,7 @@ def read(path, *, block_bytes=512, time_unit=None, time_column=None, latency_col
         `Trace`: one row per operation, of shape (n, 6). For a recording, one row per interval between two samples, and
         ``gaps`` lists the samples that are late or missing.
     """
-    path = _os.fspath(path)
+    path = _path_of("path", path)
     watch = _callback(progress, "reading")
     native = _native.read(path, block_bytes, time_unit, time_column, latency_column, watch)
     trace = Trace(native)
@@ -87,16 +90,12 @@ def analyze(
     Returns:
         dict: the figures of ``cardiograph analyze --json``.
     """
-    threshold_ns = None
-    if stall_threshold_us is not None:
-        if not 0 < stall_threshold_us <= 1e15:
-            raise CardiographError(f"stall_threshold_us is {stall_threshold_us}; it must be above 0, up to 1e15")
-        threshold_ns = round(stall_threshold_us * 1000)
     if isinstance(source, Trace):
-        return _json.loads(source._native._figures(threshold_ns))
+        return _json.loads(source._native._figures(stall_threshold_us))
+    path = _path_of("source", source)
     watch = _callback(progress, "reading")
     text = _native.analyze(
-        _os.fspath(source), threshold_ns, block_bytes, time_unit, time_column, latency_column, watch
+        path, stall_threshold_us, block_bytes, time_unit, time_column, latency_column, watch
     )
     return _json.loads(text)
 
@@ -112,7 +111,7 @@ def compare(*paths, block_bytes=512, progress=True):
         dict: the comparison of ``cardiograph compare --json``.
     """
     watch = _callback(progress, "reading")
-    return _json.loads(_native.compare([_os.fspath(path) for path in paths], block_bytes, watch))
+    return _json.loads(_native.compare([_path_of("paths", path) for path in paths], block_bytes, watch))
 
 
 def plan(
@@ -134,25 +133,17 @@ def plan(
         run_s: Length of a recording in s.
         buffer_bytes: Buffer size in bytes for which the risk is calculated.
         block_bytes: Payload of each write in bytes, for formats that do not state it.
+        progress: False, True, or a callable that gets the bytes read, or the planned members of a simulated card's
+            ensemble, and their total.
 
     Returns:
-        dict: a plan of ``cardiograph plan --json``.
+        dict: the result of ``cardiograph plan --json`` for one card.
     """
-    watch = _callback(progress, "reading")
+    watch = _callback(progress, "planning")
     text = _native.plan(
-        _os.fspath(source), rate_hz, sample_bytes, run_s, buffer_bytes, block_bytes, watch
+        _path_of("source", source), rate_hz, sample_bytes, run_s, buffer_bytes, block_bytes, watch
     )
     return _json.loads(text)
-
-
-def _settings(function, config, arguments, defaults):
-    """Merges a dict and keyword arguments; unknown keys are errors."""
-    settings = {**(config or {}), **arguments}
-    for key in settings:
-        if key not in defaults:
-            known = ", ".join(defaults)
-            raise CardiographError(f"{function} has no setting `{key}`; use {known}")
-    return {**defaults, **settings}
 
 
 def simulate(config=None, *, progress=True, **settings):
@@ -168,7 +159,7 @@ def simulate(config=None, *, progress=True, **settings):
         `Trace`: one row per operation, of shape (n, 6); times in ns of the card's clock.
     """
     defaults = {"target": "sim:generic-16g-class10@esp32", "workload": "blinky-stream-512", "seed": 1}
-    chosen = _settings("simulate", config, settings, defaults)
+    chosen = _settings_of("simulate", config, settings, defaults)
     watch = _callback(progress, "simulating")
     return Trace(_native.simulate(chosen["target"], chosen["workload"], chosen["seed"], watch))
 
@@ -185,10 +176,21 @@ def record(config=None, *, progress=True, **settings):
             ``"after-session"``), ``session_s`` (default 10), ``seed`` (default 1).
 
     Returns:
-        dict: figures of ``cardiograph record --json``.
+        dict: the result of ``cardiograph record --json``.
     """
-    watch = _callback(progress, "recording")
-    return _json.loads(_native.record(_json.dumps({**(config or {}), **settings}), watch))
+    defaults = {
+        "target": "sim:generic-16g-class10@esp32",
+        "rate_hz": 860,
+        "sample_bytes": 100,
+        "run_s": 60,
+        "buffer_bytes": 65_536,
+        "durability_window_ms": 1000,
+        "policy": "stream",
+        "session_s": 10,
+        "seed": 1,
+    }
+    chosen = _settings_of("record", config, settings, defaults)
+    return _json.loads(_native.record(chosen, _callback(progress, "recording")))
 
 
 def bench(path, *, workload="blinky-stream-512", io="dsync", stop_after_s=60.0, progress=True):
@@ -204,7 +206,7 @@ def bench(path, *, workload="blinky-stream-512", io="dsync", stop_after_s=60.0, 
         `Trace`: one row per operation, of shape (n, 6); times in ns of this computer's clock.
     """
     watch = _callback(progress, "measuring")
-    return Trace(_native.bench(_os.fspath(path), workload, io, stop_after_s, watch))
+    return Trace(_native.bench(_path_of("path", path), workload, io, stop_after_s, watch))
 
 
 def write_trace(table, path, *, target="", workload="", force=False):
@@ -220,4 +222,4 @@ def write_trace(table, path, *, target="", workload="", force=False):
     """
     from ._trace import native_of
 
-    native_of(table, target, workload)._write(_os.fspath(path), force)
+    native_of(table, target, workload)._write(_path_of("path", path), bool(force))

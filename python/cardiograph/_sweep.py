@@ -2,14 +2,19 @@
 
 import json
 import os
+import re
+from collections.abc import Mapping
 from concurrent.futures import CancelledError
 
 from . import cardiograph_native as _native
+from ._arguments import path_of as _path_of
 from ._progress import callback as _callback
 from .cardiograph_native import CardiographError
 
 # Attempts of Dask after a worker has died, beyond the first.
 _RETRIES = 5
+# Beginning of messages about a specification without a file.
+_NAME = "the specification"
 
 
 class Answer:
@@ -110,8 +115,6 @@ def sweep(spec, folder=None, *, client=None, threads=None, progress=True):
         watch = _callback(progress, "sweeping")
         if client is not None:
             _run_on(client, sweep, opened, watch)
-        elif threads is not None and not 1 <= threads <= 1024:
-            raise CardiographError(f"threads is {threads}; it must be 1 to 1024")
         else:
             sweep.run(opened, threads, watch)
         return Answer(sweep, opened)
@@ -121,11 +124,12 @@ def sweep(spec, folder=None, *, client=None, threads=None, progress=True):
 
 
 def _specified(spec, folder):
-    if isinstance(spec, dict):
+    folder = None if folder is None else _path_of("folder", folder)
+    if isinstance(spec, Mapping):
         if folder is None:
             raise CardiographError("a specification without a file needs `folder`; name the folder of the results")
-        return _native.Sweep("the specification", _toml(spec), "."), os.fspath(folder)
-    path = os.fspath(spec)
+        return _sweep_of(spec), folder
+    path = _path_of("spec", spec)
     try:
         with open(path, encoding="utf-8") as file:
             text = file.read()
@@ -135,7 +139,21 @@ def _specified(spec, folder):
         raise CardiographError(f"{path}: {error}; use a readable TOML file") from None
     stem = os.path.splitext(os.path.basename(path))[0]
     sweep = _native.Sweep(path, text, os.path.dirname(path) or ".")
-    return sweep, os.fspath(folder) if folder is not None else f"{stem}-results"
+    return sweep, folder if folder is not None else f"{stem}-results"
+
+
+def _sweep_of(spec):
+    """Parses a dict. A message of the parser has a line of the TOML text, which is replaced by its key and value."""
+    try:
+        return _native.Sweep(_NAME, _toml(spec), ".")
+    except CardiographError as error:
+        at = re.match(f"{_NAME}, line ([0-9]+): (.*)", str(error))
+        if not at:
+            raise
+        if at[2].startswith(("missing field", "unknown field")):
+            raise CardiographError(f"{_NAME}: {at[2]}; see docs/sweeps.md") from None
+        key, value = list(spec.items())[int(at[1]) - 1]
+        raise CardiographError(f"{_NAME}: `{key}` is {value!r:.80}: {at[2]}; see docs/sweeps.md") from None
 
 
 def _toml(spec):
@@ -143,12 +161,12 @@ def _toml(spec):
     lines = []
     for key, value in spec.items():
         if not str(key).isidentifier():
-            raise CardiographError(f"the specification: unknown field `{key}`; see docs/sweeps.md for the keys")
+            raise CardiographError(f"{_NAME}: unknown field `{key}`; see docs/sweeps.md for the keys")
         try:
-            lines.append(f"{key} = {json.dumps(value)}")
-        except TypeError:
+            lines.append(f"{key} = {json.dumps(value, allow_nan=False, ensure_ascii=False)}")
+        except (TypeError, ValueError):
             raise CardiographError(
-                f"the specification: `{key}` is {value!r}; use numbers, texts and lists of them"
+                f"{_NAME}: `{key}` is {value!r:.80}; use finite numbers, texts and lists of them"
             ) from None
     return "\n".join(lines)
 
@@ -159,6 +177,8 @@ def _run_on(client, sweep, folder, watch):
 
     missing = folder.missing(sweep)
     if not missing:
+        if watch:
+            watch(sweep.tasks, sweep.tasks)
         return
     done = sweep.tasks - sum(sweep.tasks_of_part(part) for part in missing)
     # Workers get the specification once, not with every part.

@@ -6,6 +6,7 @@ from . import cardiograph_native as _native
 from .cardiograph_native import CardiographError
 
 _COLUMNS = ("operation", "file", "offset", "length", "start_ns", "end_ns")
+_INT64_MAX = 2**63 - 1
 _TYPES = ("int32", "uint32", "int64", "int64", "int64", "int64")
 
 
@@ -90,10 +91,7 @@ def native_of(table, target, workload):
     import numpy
     import pyarrow
 
-    if hasattr(table, "__arrow_c_stream__"):
-        arrow = pyarrow.table(table)
-    else:
-        arrow = pyarrow.Table.from_pandas(table, preserve_index=False)
+    arrow = _arrow_of(table)
     missing = [name for name in _COLUMNS if name not in arrow.column_names]
     if missing:
         raise CardiographError(f"the table has no column {missing[0]}; it needs {', '.join(_COLUMNS)}")
@@ -102,5 +100,27 @@ def native_of(table, target, workload):
         column = arrow[name].combine_chunks()
         if column.null_count or not pyarrow.types.is_integer(column.type):
             raise CardiographError(f"the column {name} must contain whole numbers without nulls; it is {column.type}")
-        columns.append(column.to_numpy(zero_copy_only=False).astype(numpy.dtype("<i8")).tobytes())
+        values = column.to_numpy(zero_copy_only=False)
+        if values.dtype == numpy.uint64 and len(values) and values.max() > _INT64_MAX:
+            row = int(values.argmax())
+            raise CardiographError(f"row {row}: {name} is {values[row]}; use whole numbers from 0 to {_INT64_MAX}")
+        columns.append(values.astype(numpy.dtype("<i8")).tobytes())
     return _native.trace_of_columns(columns, target, workload)
+
+
+def _arrow_of(table):
+    """Returns a table, or a frame of pandas, as a ``pyarrow.Table``."""
+    import pyarrow
+
+    has_stream = hasattr(table, "__arrow_c_stream__")
+    if not has_stream and not hasattr(table, "dtypes"):
+        raise CardiographError(
+            f"table is {table!r:.40}; use a Trace, a table with an Arrow stream, or a frame of pandas"
+        )
+    try:
+        if has_stream:
+            return pyarrow.table(table)
+        return pyarrow.Table.from_pandas(table, preserve_index=False)
+    except (pyarrow.ArrowException, TypeError, ValueError) as error:
+        reason = " ".join(str(error).split())
+        raise CardiographError(f"table cannot be read ({reason}); it needs {', '.join(_COLUMNS)}") from None

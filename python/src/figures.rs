@@ -1,29 +1,33 @@
 //! Figures of traces and plans, as the JSON of the command.
 
+use crate::arguments::{optional, real, whole};
 use crate::error::{error, json};
-use crate::progress::Callback;
+use crate::progress::{Callback, Watch};
 use crate::set_up::simulated;
-use crate::table::{load, options};
-use cardiograph_plan::{Logger, Source, comparison, plan as plan_of, plan_simulated};
+use crate::table::{block_options, load, options};
+use cardiograph_plan::{
+    Logger, Plan, Ranking, comparison, plan_file, plan_simulated_with_progress,
+};
 use cardiograph_report::{Report, figures_of};
-use cardiograph_trace::{Loaded, ReadOptions};
+use cardiograph_sim_card::{Board, Profile};
+use cardiograph_trace::ReadOptions;
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
 
 /// Analyses a file; returns the figures of `cardiograph analyze --json`.
 #[pyfunction]
-#[pyo3(signature = (path, stall_threshold_ns, block_bytes, time_unit, time_column, latency_column, progress))]
 #[allow(clippy::too_many_arguments, reason = "Python passes them by position")]
 pub fn analyze(
     py: Python<'_>,
     path: PathBuf,
-    stall_threshold_ns: Option<u64>,
-    block_bytes: u64,
-    time_unit: Option<&str>,
-    time_column: Option<String>,
-    latency_column: Option<String>,
+    stall_threshold_us: &Bound<'_, PyAny>,
+    block_bytes: &Bound<'_, PyAny>,
+    time_unit: &Bound<'_, PyAny>,
+    time_column: &Bound<'_, PyAny>,
+    latency_column: &Bound<'_, PyAny>,
     progress: Callback,
 ) -> PyResult<String> {
+    let stall_threshold_ns = threshold_ns(stall_threshold_us)?;
     let options = options(block_bytes, time_unit, time_column, latency_column)?;
     py.detach(|| {
         let report = figures_of(load(&path, &options, &progress)?, stall_threshold_ns);
@@ -31,12 +35,18 @@ pub fn analyze(
     })
 }
 
+/// Parses a stall threshold in us.
+pub fn threshold_ns(value: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
+    let us = optional(value, |us| real("stall_threshold_us", us, 0.001..=1e15))?;
+    Ok(us.map(|us| (us * 1000.0).round() as u64))
+}
+
 /// Compares files; returns the figures of `cardiograph compare --json`.
 #[pyfunction]
 pub fn compare(
     py: Python<'_>,
     paths: Vec<PathBuf>,
-    block_bytes: u64,
+    block_bytes: &Bound<'_, PyAny>,
     progress: Callback,
 ) -> PyResult<String> {
     if paths.len() < 2 {
@@ -44,7 +54,7 @@ pub fn compare(
             "compare needs at least two traces; pass another path",
         ));
     }
-    let options = options(block_bytes, None, None, None)?;
+    let options = block_options(block_bytes)?;
     py.detach(|| {
         let reports = paths.iter().map(|path| report(path, &options, &progress));
         let reports = reports.collect::<PyResult<Vec<_>>>()?;
@@ -58,57 +68,51 @@ fn report(path: &Path, options: &ReadOptions, progress: &Callback) -> PyResult<R
     Ok(report)
 }
 
-/// Plans a logger; returns the figures of a plan.
+/// Plans a logger; returns the only result of `cardiograph plan --json`.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "Python passes them by position")]
 pub fn plan(
     py: Python<'_>,
     source: String,
-    rate_hz: f64,
-    sample_bytes: u64,
-    run_s: f64,
-    buffer_bytes: u64,
-    block_bytes: u64,
+    rate_hz: &Bound<'_, PyAny>,
+    sample_bytes: &Bound<'_, PyAny>,
+    run_s: &Bound<'_, PyAny>,
+    buffer_bytes: &Bound<'_, PyAny>,
+    block_bytes: &Bound<'_, PyAny>,
     progress: Callback,
 ) -> PyResult<String> {
-    let within =
-        |name: &str, value: f64, least: f64, most: f64| match (least..=most).contains(&value) {
-            true => Ok(()),
-            false => Err(error(format!(
-                "{name} is {value}; it must be {least} to {most}"
-            ))),
-        };
-    within("rate_hz", rate_hz, 1e-3, 1e9)?;
-    within("sample_bytes", sample_bytes as f64, 1.0, (1 << 20) as f64)?;
-    within("run_s", run_s, 1.0, 1.8e10)?;
-    within(
-        "buffer_bytes",
-        buffer_bytes as f64,
-        1.0,
-        (1_u64 << 40) as f64,
-    )?;
     let logger = Logger {
-        sample_rate_hz: rate_hz,
-        sample_bytes,
-        run_s,
-        buffer_bytes,
+        sample_rate_hz: real("rate_hz", rate_hz, 1e-3..=1e9)?,
+        sample_bytes: whole("sample_bytes", sample_bytes, 1..=1 << 20)?,
+        run_s: real("run_s", run_s, 1.0..=1.8e10)?,
+        buffer_bytes: whole("buffer_bytes", buffer_bytes, 1..=1 << 40)?,
     };
-    let options = options(block_bytes, None, None, None)?;
+    let options = block_options(block_bytes)?;
     let set_up = simulated(&source)?;
     py.detach(|| {
-        if let Some((profile, board)) = set_up {
-            let plan = plan_simulated(&source, (&profile, &board), &logger);
-            return json(&plan.map_err(|failed| error(format!("{source}: {failed}")))?);
-        }
-        let Loaded::Trace(trace) = load(Path::new(&source), &options, &progress)? else {
-            return Err(error(format!(
-                "{source}: contains no individual writes; use a trace of writes, such as one from `cardiograph bench \
-                 --trace`"
-            )));
+        let planned = match &set_up {
+            Some(set_up) => (plan_card(&source, set_up, &logger, &progress)?, true),
+            None => {
+                let loaded = load(Path::new(&source), &options, &progress)?;
+                plan_file(&source, &loaded, &logger).map_err(error)?
+            }
         };
-        let plan = plan_of(&trace, Source::Trace, &logger);
-        let mut plan = plan.map_err(|failed| error(format!("{source}: {failed}")))?;
-        plan.target = source;
-        json(&plan)
+        let ranking = Ranking::of(vec![planned], logger.buffer_bytes);
+        json(&ranking.cards.first())
     })
+}
+
+/// Plans for a simulated card; steps are members of its ensemble.
+fn plan_card(
+    source: &str,
+    (profile, board): &(Profile, Board),
+    logger: &Logger,
+    progress: &Callback,
+) -> PyResult<Plan> {
+    let members = profile.members(source).map_err(error)?.len();
+    let mut watch = Watch::new(progress, members as u64);
+    let plan = plan_simulated_with_progress(source, (profile, board), logger, &mut |planned| {
+        watch.show(planned as u64)
+    });
+    watch.end(plan.map_err(|failed| error(format!("{source}: {failed}"))))
 }

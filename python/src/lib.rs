@@ -11,6 +11,7 @@
 //! Long calls release the GIL. Every 50 ms they take it, look for signals and report progress; Ctrl-C ends them with
 //! `KeyboardInterrupt`.
 
+mod arguments;
 mod columns;
 mod error;
 mod figures;

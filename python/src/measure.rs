@@ -1,5 +1,6 @@
 //! Runs of a workload on simulated cards and on directories.
 
+use crate::arguments::{real, text, whole};
 use crate::error::error;
 use crate::progress::{Callback, Watch};
 use crate::set_up::{OwnedWorkload, simulated_only};
@@ -51,8 +52,8 @@ impl<'a> Collector<'a> {
         }
     }
 
-    fn finish(self, warnings: Vec<String>) -> PyResult<Trace> {
-        self.watch.finish()?;
+    fn end(self, result: PyResult<()>, warnings: Vec<String>) -> PyResult<Trace> {
+        self.watch.end(result)?;
         let mut warnings = warnings;
         if self.is_timed_out {
             warnings.push("stopped after stop_after_s; allow more time".to_string());
@@ -90,13 +91,15 @@ impl Observer for Collector<'_> {
 #[pyfunction]
 pub fn simulate(
     py: Python<'_>,
-    target: String,
-    workload: &str,
-    seed: u64,
+    target: &Bound<'_, PyAny>,
+    workload: &Bound<'_, PyAny>,
+    seed: &Bound<'_, PyAny>,
     progress: Callback,
 ) -> PyResult<Trace> {
+    let target = text("target", target)?;
+    let seed = whole("seed", seed, 0..=u64::MAX)?;
     let (profile, board) = simulated_only(&target)?;
-    let workload = OwnedWorkload::named(workload)?;
+    let workload = OwnedWorkload::named(&text("workload", workload)?)?;
     py.detach(|| {
         let workload = workload.borrow();
         let mut collector = Collector::new(&target, &workload, None, &progress);
@@ -116,9 +119,8 @@ pub fn simulate(
                 run.timeouts
             ));
         }
-        let trace = collector.finish(warnings)?;
-        run.result.map_err(|failed| error(format!("{target}: {failed}")))?;
-        Ok(trace)
+        let result = run.result.map_err(|failed| error(format!("{target}: {failed}")));
+        collector.end(result.map(drop), warnings)
     })
 }
 
@@ -127,13 +129,13 @@ pub fn simulate(
 pub fn bench(
     py: Python<'_>,
     path: PathBuf,
-    workload: &str,
-    io: &str,
-    stop_after_s: f64,
+    workload: &Bound<'_, PyAny>,
+    io: &Bound<'_, PyAny>,
+    stop_after_s: &Bound<'_, PyAny>,
     progress: Callback,
 ) -> PyResult<Trace> {
     let name = path.display().to_string();
-    let io = match io {
+    let io = match text("io", io)?.as_str() {
         "buffered" => Io::Buffered,
         "direct" => Io::Direct,
         "dsync" => Io::Dsync,
@@ -145,12 +147,8 @@ pub fn bench(
             )));
         }
     };
-    if !(0.001..=1e9).contains(&stop_after_s) {
-        return Err(error(format!(
-            "stop_after_s is {stop_after_s}; it must be 0.001 to 1000000000"
-        )));
-    }
-    let workload = OwnedWorkload::named(workload)?;
+    let stop_after_s = real("stop_after_s", stop_after_s, 0.001..=1e9)?;
+    let workload = OwnedWorkload::named(&text("workload", workload)?)?;
     let mut directory = Directory::open(&path, io).map_err(|failed| {
         error(match failed.kind() {
             ErrorKind::NotFound => format!("{name}: no such directory; create it"),
@@ -182,8 +180,8 @@ pub fn bench(
             .warnings(&workload)
             .into_iter()
             .map(str::to_string);
-        let trace = collector.finish(warnings.collect())?;
-        result.map_err(|failed| error(format!("{name}: {failed}")))?;
-        Ok(trace)
+        let warnings = warnings.collect();
+        let result = result.map_err(|failed| error(format!("{name}: {failed}")));
+        collector.end(result.map(drop), warnings)
     })
 }

@@ -10,11 +10,12 @@ const INTERVAL: Duration = Duration::from_millis(50);
 /// A Python callable that is called with the steps done and their total, or nothing.
 pub type Callback = Option<Py<PyAny>>;
 
-/// Looks for signals and reports progress at most every 50 ms.
+/// Looks for signals and reports progress: at the first step, then at most every 50 ms, and at the end of a call that
+/// succeeded.
 pub struct Watch<'a> {
     callback: &'a Callback,
     total: u64,
-    last: Instant,
+    last: Option<Instant>,
     raised: Option<PyErr>,
 }
 
@@ -24,7 +25,7 @@ impl<'a> Watch<'a> {
         Watch {
             callback,
             total,
-            last: Instant::now(),
+            last: None,
             raised: None,
         }
     }
@@ -34,18 +35,11 @@ impl<'a> Watch<'a> {
         if self.raised.is_some() {
             return ControlFlow::Break(());
         }
-        if self.last.elapsed() < INTERVAL {
+        if self.last.is_some_and(|last| last.elapsed() < INTERVAL) {
             return ControlFlow::Continue(());
         }
-        self.last = Instant::now();
-        let asked = Python::attach(|py| {
-            py.check_signals()?;
-            match self.callback {
-                Some(callback) => callback.call1(py, (done, self.total)).map(drop),
-                None => Ok(()),
-            }
-        });
-        match asked {
+        self.last = Some(Instant::now());
+        match self.report(done) {
             Ok(()) => ControlFlow::Continue(()),
             Err(raised) => {
                 self.raised = Some(raised);
@@ -54,8 +48,26 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Returns the exception that ended the call, if there is one.
-    pub fn finish(self) -> PyResult<()> {
-        self.raised.map_or(Ok(()), Err)
+    /// Ends the call: returns its result, or the exception that a signal or the callable raised. If the call succeeded,
+    /// the last report is that all steps are done.
+    pub fn end<T>(self, result: PyResult<T>) -> PyResult<T> {
+        match self.raised {
+            Some(raised) => Err(raised),
+            None => {
+                let value = result?;
+                self.report(self.total)?;
+                Ok(value)
+            }
+        }
+    }
+
+    fn report(&self, done: u64) -> PyResult<()> {
+        Python::attach(|py| {
+            py.check_signals()?;
+            match self.callback {
+                Some(callback) => callback.call1(py, (done, self.total)).map(drop),
+                None => Ok(()),
+            }
+        })
     }
 }

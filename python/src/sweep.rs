@@ -1,5 +1,6 @@
 //! Sweeps, on this computer or in parts on a cluster.
 
+use crate::arguments::{optional, whole};
 use crate::error::{error, json};
 use crate::progress::{Callback, Watch};
 use cardiograph_sweep::{
@@ -61,21 +62,22 @@ impl Sweep {
         &self,
         py: Python<'_>,
         folder: &Folder,
-        threads: Option<usize>,
+        threads: &Bound<'_, PyAny>,
         progress: Callback,
     ) -> PyResult<()> {
         let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get());
-        let threads = threads.unwrap_or_else(cores);
+        let threads = optional(threads, |threads| whole("threads", threads, 1..=1024))?;
+        let threads = threads.map_or_else(cores, |threads| threads as usize);
         py.detach(|| {
             let mut watch = Watch::new(&progress, self.0.tasks());
             let finished = run_sweep(&self.0, &folder.0, threads, &mut |now| watch.show(now.done));
-            watch.finish()?;
-            match finished.map_err(error)? {
-                Finished::Complete => Ok(()),
-                Finished::Stopped(_) => {
+            watch.end(match finished.map_err(error) {
+                Ok(Finished::Complete) => Ok(()),
+                Ok(Finished::Stopped(_)) => {
                     Err(error("the sweep was stopped; call sweep again to continue"))
                 }
-            }
+                Err(failed) => Err(failed),
+            })
         })
     }
 
@@ -144,9 +146,11 @@ pub fn run_part<'py>(py: Python<'py>, sweep: &str, part: u64) -> PyResult<Bound<
         let watch = RefCell::new(Watch::new(&none, 0));
         let look = || watch.borrow_mut().show(0).is_break();
         let bytes = sweep.run_part(part, &look, &mut || ());
-        watch.into_inner().finish()?;
         let stopped = || error("the part was stopped; run it again");
-        bytes.map_err(error)?.ok_or_else(stopped)
+        let bytes = bytes.map_err(error);
+        watch
+            .into_inner()
+            .end(bytes.and_then(|bytes| bytes.ok_or_else(stopped)))
     })?;
     Ok(PyBytes::new(py, &bytes))
 }

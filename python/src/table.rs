@@ -1,7 +1,9 @@
 //! Traces as Arrow tables.
 
+use crate::arguments::{column, optional, text, whole};
 use crate::columns::{batch_of, batches};
 use crate::error::{error, json};
+use crate::figures::threshold_ns;
 use crate::progress::{Callback, Watch};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{RecordBatch, RecordBatchIterator};
@@ -115,7 +117,8 @@ impl Trace {
         })
     }
 
-    fn _figures(&self, py: Python<'_>, stall_threshold_ns: Option<u64>) -> PyResult<String> {
+    fn _figures(&self, py: Python<'_>, stall_threshold_us: &Bound<'_, PyAny>) -> PyResult<String> {
+        let stall_threshold_ns = threshold_ns(stall_threshold_us)?;
         if self.kind != "trace" {
             return Err(error(
                 "a recording is analysed from its file; pass the path to analyze",
@@ -134,15 +137,24 @@ impl Trace {
             false => Existing::Keep,
         };
         py.detach(|| {
-            let mut file = NewFile::create_with(&path, existing).map_err(error)?;
+            let mut file = NewFile::create_with(&path, existing).map_err(unwritten)?;
             let is_csv = path.extension().is_some_and(|extension| extension == "csv");
             let written = match is_csv {
                 true => write_csv_to(&self.trace, &mut file),
                 false => write_parquet_to(&self.trace, &mut file),
             };
-            written.map_err(|failed| error(WriteError::new(&path, failed)))?;
-            file.commit().map_err(error)
+            written.map_err(|failed| unwritten(WriteError::new(&path, failed)))?;
+            file.commit().map_err(unwritten)
         })
+    }
+}
+
+/// Names the argument of Python instead of the option of the command.
+fn unwritten(failed: WriteError) -> PyErr {
+    let sentence = failed.to_string();
+    match sentence.strip_suffix("--force") {
+        Some(start) => error(format!("{start}force=True")),
+        None => error(sentence),
     }
 }
 
@@ -165,27 +177,27 @@ fn copy_of(trace: &cardiograph_trace::Trace) -> cardiograph_trace::Trace {
 
 /// Parses options of the formats that lack them.
 pub fn options(
-    block_bytes: u64,
-    time_unit: Option<&str>,
-    time_column: Option<String>,
-    latency_column: Option<String>,
+    block_bytes: &Bound<'_, PyAny>,
+    time_unit: &Bound<'_, PyAny>,
+    time_column: &Bound<'_, PyAny>,
+    latency_column: &Bound<'_, PyAny>,
 ) -> PyResult<ReadOptions> {
-    let unit = |name: &str| {
-        TimeUnit::named(name)
-            .ok_or_else(|| error(format!("time_unit: {name}: expected s, ms, us or ns")))
-    };
-    if !(1..=1 << 30).contains(&block_bytes) {
-        return Err(error(format!(
-            "block_bytes: {block_bytes} is not in 1 to {}; use the payload of each write",
-            1_u64 << 30
-        )));
-    }
     Ok(ReadOptions {
-        block_bytes,
-        time_unit: time_unit.map(unit).transpose()?,
-        time_column,
-        latency_column,
+        time_unit: optional(time_unit, |value| {
+            let name = text("time_unit", value)?;
+            TimeUnit::named(&name)
+                .ok_or_else(|| error(format!("time_unit is {name}; use s, ms, us or ns")))
+        })?,
+        time_column: optional(time_column, |value| column("time_column", value))?,
+        latency_column: optional(latency_column, |value| column("latency_column", value))?,
+        ..block_options(block_bytes)?
     })
+}
+
+/// Parses the payload of each write, the only option.
+pub fn block_options(block_bytes: &Bound<'_, PyAny>) -> PyResult<ReadOptions> {
+    let block_bytes = whole("block_bytes", block_bytes, 1..=1 << 30)?;
+    Ok(ReadOptions::with_block_bytes(block_bytes))
 }
 
 /// Reads a file with progress and signals.
@@ -196,20 +208,18 @@ pub fn load(path: &Path, options: &ReadOptions, progress: &Callback) -> PyResult
     let loaded = read_with_progress(path, options, &mut |bytes| {
         let _ = watch.show(bytes);
     });
-    watch.finish()?;
-    loaded.map_err(error)
+    watch.end(loaded.map_err(error))
 }
 
 /// Reads a trace or recording.
 #[pyfunction]
-#[pyo3(signature = (path, block_bytes, time_unit, time_column, latency_column, progress))]
 pub fn read(
     py: Python<'_>,
     path: PathBuf,
-    block_bytes: u64,
-    time_unit: Option<&str>,
-    time_column: Option<String>,
-    latency_column: Option<String>,
+    block_bytes: &Bound<'_, PyAny>,
+    time_unit: &Bound<'_, PyAny>,
+    time_column: &Bound<'_, PyAny>,
+    latency_column: &Bound<'_, PyAny>,
     progress: Callback,
 ) -> PyResult<Trace> {
     let options = options(block_bytes, time_unit, time_column, latency_column)?;
@@ -241,9 +251,10 @@ pub fn read(
 pub fn trace_of_columns(
     py: Python<'_>,
     columns: [Bound<'_, PyBytes>; 6],
-    target: String,
-    workload: String,
+    target: &Bound<'_, PyAny>,
+    workload: &Bound<'_, PyAny>,
 ) -> PyResult<Trace> {
+    let (target, workload) = (text("target", target)?, text("workload", workload)?);
     let columns = columns.each_ref().map(|column| column.as_bytes());
     py.detach(|| {
         let rows = columns[0].len() / 8;

@@ -1,6 +1,7 @@
 """Sweeps on this computer and on Dask: equal files, interruptions, errors, probabilities."""
 
 import hashlib
+import math
 import os
 import pathlib
 import signal
@@ -120,6 +121,35 @@ def test_errors_are_those_of_the_command(tmp_path, command):
         cardiograph.sweep(SPEC)
     with pytest.raises(cardiograph.CardiographError, match="no such file"):
         cardiograph.sweep(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"rates_hz": [math.nan]}, "the specification: `rates_hz` is [nan]; use finite numbers"),
+        ({"rates_hz": [-1]}, "the specification: `rates_hz` is [-1]: invalid value: integer `-1`"),
+        ({"sample_bytes": None}, "the specification: `sample_bytes` is None: "),
+        ({"seeds": 2**70}, "the specification: `seeds` is 1180591620717411303424: "),
+        ({"mode": "quick"}, "the specification: `mode` is 'quick': unknown variant `quick`"),
+        ({"speed": 3}, "the specification: unknown field `speed`, expected one of"),
+        ({"cards": {"a": 1}}, "the specification: `cards` is {'a': 1}: "),
+        ({"seeds": 0}, "the specification: `seeds` is 0; it must be 1 to"),
+    ],
+)
+def test_errors_of_a_dict_name_the_key_and_no_line(tmp_path, change, message):
+    with pytest.raises(cardiograph.CardiographError) as raised:
+        cardiograph.sweep({**SPEC, **change}, tmp_path / "r")
+    assert message in str(raised.value)
+    assert ", line " not in str(raised.value)
+
+
+def test_errors_name_missing_keys_and_threads(tmp_path):
+    missing = {key: value for key, value in SPEC.items() if key != "seeds"}
+    with pytest.raises(cardiograph.CardiographError, match="^the specification: missing field `seeds`"):
+        cardiograph.sweep(missing, tmp_path / "r")
+    for threads in [0, 1.5, "2"]:
+        with pytest.raises(cardiograph.CardiographError, match="^threads is .*; use a whole number from 1 to 1024"):
+            cardiograph.sweep(SPEC, tmp_path / "r", threads=threads)
 
 
 @pytest.mark.parametrize(
