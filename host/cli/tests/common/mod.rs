@@ -34,9 +34,11 @@ impl From<Output> for Run {
     }
 }
 
-/// The command, about to run in `directory`.
+/// The command, about to run in `directory`. SIGHUP ends it even if the tests run under nohup.
 pub fn command(directory: &Path, args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_cardiograph"));
+    let mut command = Command::new("/usr/bin/env");
+    command.arg("--default-signal=HUP");
+    command.arg(env!("CARGO_BIN_EXE_cardiograph"));
     command.args(args).current_dir(directory);
     command.stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
