@@ -19,8 +19,8 @@ def read(
     *,
     block_bytes: int = 512,
     time_unit: _Unit | None = None,
-    time_column: str | None = None,
-    latency_column: str | None = None,
+    time_column: str | int | None = None,
+    latency_column: str | int | None = None,
     progress: _Progress = True,
 ) -> Trace: ...
 def analyze(
@@ -29,8 +29,8 @@ def analyze(
     stall_threshold_us: float | None = None,
     block_bytes: int = 512,
     time_unit: _Unit | None = None,
-    time_column: str | None = None,
-    latency_column: str | None = None,
+    time_column: str | int | None = None,
+    latency_column: str | int | None = None,
     progress: _Progress = True,
 ) -> dict[str, Any]: ...
 def compare(*paths: _Path, block_bytes: int = 512, progress: _Progress = True) -> dict[str, Any]: ...

@@ -1,7 +1,11 @@
 //! Plans of ensembles, compared with separate plans of their members.
 
-use cardiograph_plan::{Logger, Plan, Ranking, Spread, plan_member, plan_simulated, text};
+use cardiograph_plan::{
+    Logger, Plan, Ranking, Spread, StreamError, plan_member, plan_simulated,
+    plan_simulated_with_progress, text,
+};
 use cardiograph_sim_card::{Board, Profile};
+use std::ops::ControlFlow;
 
 const TARGET: &str = "sim:ensemble@esp32";
 const BUFFER_BYTES: u64 = 16 << 10;
@@ -105,4 +109,23 @@ fn a_rate_that_no_member_sustains_has_no_backlog() {
         "{}",
         ranking.text()
     );
+}
+
+#[test]
+fn a_plan_counts_its_members_and_stops_on_request() {
+    let (profile, board) = (ensemble(), Board::named("esp32").unwrap());
+    let plan = |watch: &mut dyn FnMut(usize) -> ControlFlow<()>| {
+        plan_simulated_with_progress(TARGET, (&profile, &board), &logger(860.0), watch)
+    };
+    let mut counts = Vec::new();
+    plan(&mut |planned| {
+        counts.push(planned);
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    counts.dedup();
+    assert_eq!(counts, [0, 1, 2, 3]);
+
+    let stopped = plan(&mut |_| ControlFlow::Break(()));
+    assert!(matches!(stopped, Err(StreamError::Stopped)));
 }
