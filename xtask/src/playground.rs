@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const WASM_TARGET: &str = "wasm32-unknown-unknown";
+/// Vector instructions, which Chromium, Firefox and Safari have had since 2023 at the latest.
+const WASM_FLAGS: &str = "-Ctarget-feature=+simd128";
 /// Files of `web/playground` that are copied as they are.
 const FILES: [&str; 4] = ["page.css", "page.js", "chart.js", "worker.js"];
 /// An example trace: a simulated card with stalls.
@@ -35,6 +37,7 @@ pub fn build() -> Result<(PathBuf, u64), String> {
     }
     let mut wasm = cargo(&["build", "--quiet", "--profile", "page"]);
     wasm.args(["--package", "cardiograph-wasm", "--features", "playground"]);
+    wasm.env("RUSTFLAGS", WASM_FLAGS);
     check(wasm.args(["--target", WASM_TARGET]))?;
     let module = target()
         .join(WASM_TARGET)
