@@ -5,7 +5,7 @@ use crate::error::{error, json};
 use crate::progress::{Callback, Watch};
 use crate::set_up::simulated_only;
 use cardiograph_compare::{
-    Figures, LoggerConfig, Policy, RunInfo, Streaming, run_logger_on_card, stream_on_card,
+    Figures, Load, LoggerConfig, Policy, RunInfo, Streaming, run_logger_on_card, stream_on_card,
     sustained_bound_bytes_per_s,
 };
 use cardiograph_record::{Feed, LINE_BYTES_MIN, Lines, line};
@@ -17,6 +17,16 @@ use pyo3::types::PyDict;
 use std::num::NonZeroU32;
 use std::ops::ControlFlow;
 
+/// Options of the command in messages, and the arguments that replace them.
+const OPTIONS: [(&str, &str); 4] = [
+    (
+        ", use a larger card, or add --when-full remove-oldest",
+        ", or use a larger card",
+    ),
+    ("--rate", "rate_hz"),
+    ("--sample-bytes", "sample_bytes"),
+    ("--for", "run_s"),
+];
 const PATH: &str = "RECORD.CSV";
 const NS_PER_S: f64 = 1e9;
 /// Size of the recorder's files, as in `cardiograph record`.
@@ -68,6 +78,30 @@ impl Settings {
         Card::new(profile, Seed::new(self.seed))
     }
 
+    /// Checks that the bus carries the rate, and that the samples fit on the card.
+    fn check(&self, (profile, board): (&Profile, &Board)) -> PyResult<()> {
+        let bytes = self.lines.bytes();
+        let load = Load {
+            bytes,
+            bytes_per_s: Some(
+                bytes as f64 / self.lines.count as f64 * f64::from(self.lines.rate_hz),
+            ),
+            removes_oldest: false,
+        };
+        let spi = match &board.bus {
+            Bus::Spi(spi) => Some(spi),
+            Bus::Sd(_) => None,
+        };
+        load.check(profile, spi).map_err(|sentence| {
+            let sentence = OPTIONS
+                .iter()
+                .fold(sentence, |sentence, (option, argument)| {
+                    sentence.replace(option, argument)
+                });
+            error(format!("{}: {sentence}", self.target))
+        })
+    }
+
     /// Returns what the figures repeat, and the rate that a plain stream sustains.
     fn info(&self, (profile, board): (&Profile, &Board)) -> PyResult<RunInfo> {
         let bound = match &board.bus {
@@ -105,6 +139,7 @@ pub fn record(
 ) -> PyResult<String> {
     let settings = Settings::of(settings)?;
     let (profile, board) = simulated_only(&settings.target)?;
+    settings.check((&profile, &board))?;
     let figures = py.detach(|| match settings.policy.as_str() {
         "stream" => stream(&settings, (&profile, &board), &progress),
         "naive" => logger(&settings, Policy::Naive, (&profile, &board), &progress),

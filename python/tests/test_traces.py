@@ -266,6 +266,8 @@ def test_errors_are_the_sentences_of_the_command(command, tmp_path, data):
         (lambda: cardiograph.record(rate=860), "record has no setting `rate`; use target, rate_hz"),
         (lambda: cardiograph.record(rate_hz="fast"), "rate_hz is 'fast'; use a whole number"),
         (lambda: cardiograph.record(buffer_bytes=1), "buffer_bytes is 1; use a whole number from 1024 to"),
+        (lambda: cardiograph.record(rate_hz=100_000), "reduce rate_hz or sample_bytes, or use a board with a faster"),
+        (lambda: cardiograph.record(run_s=1e6), "fit on this card; reduce run_s, or use a larger card"),
         (lambda: cardiograph.record(policy="magic"), "policy is magic; use stream, naive"),
         (lambda: cardiograph.plan("sim:class10-16g@esp32", rate_hz=-1, sample_bytes=1), "rate_hz is -1"),
         (lambda: cardiograph.plan("sim:class10-16g@esp32-s3-sd4", rate_hz=1, sample_bytes=1), "needs SPI"),
