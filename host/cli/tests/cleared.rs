@@ -188,6 +188,54 @@ fn a_check_that_is_ended_names_what_it_could_not_remove() {
     assert_eq!(names(&own.path().join("moved")), [""; 0]);
 }
 
+/// The folder of a run is moved, and a link or folder with the user's files takes its place.
+#[test]
+fn a_bench_removes_nothing_in_place_of_its_folder() {
+    let replacements = [
+        ("writeTimeTemp", "link"),
+        ("writeTimeTemp", "folder"),
+        ("writeTimeTemp/test_0", "link"),
+    ];
+    for (place, kind) in replacements {
+        for signal in [None, Some("-INT")] {
+            println!("{place} {kind} {signal:?}");
+            let own = directory();
+            let (card, moved) = (own.path().join("card"), own.path().join("moved"));
+            fs::create_dir(&card).unwrap();
+            let thesis = match place.contains('/') {
+                true => "mine/temp_0.txt",
+                false => "mine/test_0/temp_0.txt",
+            };
+            let thesis = own.path().join(thesis);
+            fs::create_dir_all(thesis.parent().unwrap()).unwrap();
+            fs::write(&thesis, "thesis").unwrap();
+            let child = start(own.path(), "card", 100, "writeTimeTemp");
+            fs::rename(card.join(place), &moved).unwrap();
+            let mine = own.path().join("mine");
+            match kind {
+                "link" => std::os::unix::fs::symlink(&mine, card.join(place)).unwrap(),
+                _ => fs::rename(&mine, card.join(place)).unwrap(),
+            }
+            let run = match signal {
+                Some(signal) => end(child, signal),
+                None => finished(child),
+            };
+            let found = match kind {
+                "link" => thesis,
+                _ => card.join("writeTimeTemp/test_0/temp_0.txt"),
+            };
+            assert_eq!(fs::read(found).unwrap(), b"thesis");
+            assert_ne!(run.code, Some(0), "{}", run.stderr);
+            // A folder within that of the run was moved: nobody knows where.
+            if place == "writeTimeTemp" {
+                for words in ["could not be removed", "remove it: rm -r "] {
+                    assert!(run.stderr.contains(words), "{}", run.stderr);
+                }
+            }
+        }
+    }
+}
+
 /// The files of a directory that is removed meanwhile are gone as well.
 #[test]
 fn a_directory_that_is_removed_ends_the_run_with_one_sentence() {

@@ -26,8 +26,15 @@ pub enum Io {
 pub struct Directory {
     root: Folder,
     io: Io,
-    /// Name of the folder of the run in progress, which has not been removed yet.
-    in_use: Option<String>,
+    /// Folder of the run in progress, which has not been removed yet.
+    in_use: Option<InUse>,
+}
+
+/// A folder that a run has created. It is held open, so that files of others are never taken for those of the run, even if
+/// somebody moves the folder and puts another one or a link in its place.
+struct InUse {
+    name: String,
+    folder: Folder,
 }
 
 /// An open file of a [`Directory`].
@@ -51,9 +58,8 @@ impl Directory {
 
     /// Returns the folder that a run has created and could not remove, if there is one.
     pub fn left(&self) -> Option<PathBuf> {
-        let name = self.in_use.as_deref()?;
-        let is_left = self.root.has_folder(name);
-        is_left.then(|| self.root.path().join(name))
+        let InUse { folder, .. } = self.in_use.as_ref()?;
+        (!folder.is_removed()).then(|| folder.path())
     }
 
     /// Returns the reasons why latencies of this workload may not be those of the storage device.
@@ -84,14 +90,24 @@ impl Directory {
         on_writes.into_iter().chain(on_reads).collect()
     }
 
+    /// Returns the folder in which a path is looked up, and the path in it.
+    fn place<'a>(&self, path: &'a str) -> (&Folder, &'a str) {
+        let inner = self.in_use.as_ref().and_then(|own| {
+            let rest = path.strip_prefix(own.name.as_str())?;
+            Some((&own.folder, rest.strip_prefix('/')?))
+        });
+        inner.unwrap_or((&self.root, path))
+    }
+
     fn file(&self, path: &str, access: Access) -> io::Result<DirectoryFile> {
         let flags: &[Flag] = match self.io {
             Io::Direct => &[Flag::BypassCache],
             Io::Dsync => &[Flag::WriteThrough],
             Io::Buffered | Io::FsyncWrite | Io::FsyncFile => &[],
         };
+        let (folder, path) = self.place(path);
         Ok(DirectoryFile {
-            file: self.root.file(path, access, flags)?,
+            file: folder.file(path, access, flags)?,
             writable: access != Access::Read,
         })
     }
@@ -106,10 +122,16 @@ impl Store for Directory {
     }
 
     fn mkdir(&mut self, path: &str) -> Result<bool, StoreError> {
-        match self.root.create_folder(path) {
+        let (folder, inner) = self.place(path);
+        match folder.create_folder(inner) {
             Ok(()) => {
                 if !path.contains('/') {
-                    self.in_use = Some(path.to_string());
+                    let folder = self.root.folder(path).inspect_err(|_| {
+                        // Too many open files, for example: nothing is left behind.
+                        let _ = self.root.remove_folder(path);
+                    })?;
+                    let name = path.to_string();
+                    self.in_use = Some(InUse { name, folder });
                 }
                 Ok(true)
             }
@@ -125,7 +147,8 @@ impl Store for Directory {
             && error.kind() == io::ErrorKind::InvalidInput
         {
             // On a file system without O_DIRECT, a failing open has already created the file.
-            let _ = self.root.remove_file(path);
+            let (folder, path) = self.place(path);
+            let _ = folder.remove_file(path);
         }
         Ok(created?)
     }
@@ -205,13 +228,20 @@ impl Store for Directory {
     }
 
     fn remove(&mut self, path: &str) -> Result<(), StoreError> {
-        if !self.root.has_folder(path) {
-            return Ok(self.root.remove_file(path)?);
-        }
-        self.root.remove_folder(path)?;
-        if self.in_use.as_deref() == Some(path) {
+        let own = self.in_use.as_ref().filter(|own| own.name == path);
+        if let Some(own) = own {
+            // Moved away: nobody else's folder is removed in its place, and `left` names it.
+            if !self.root.contains(path, &own.folder) {
+                return Err(io::Error::from(io::ErrorKind::NotFound).into());
+            }
+            self.root.remove_folder(path)?;
             self.in_use = None;
+            return Ok(());
         }
-        Ok(())
+        let (folder, path) = self.place(path);
+        match folder.has_folder(path) {
+            true => Ok(folder.remove_folder(path)?),
+            false => Ok(folder.remove_file(path)?),
+        }
     }
 }

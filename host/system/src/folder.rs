@@ -84,7 +84,9 @@ impl Folder {
     /// # Errors
     /// Those of the system.
     pub fn create_folder(&self, name: &str) -> io::Result<()> {
-        Ok(rustix::fs::mkdirat(&self.file, name, FOLDER_MODE)?)
+        let (parent, name) = self.parent(name)?;
+        let folder = parent.as_ref().unwrap_or(&self.file);
+        Ok(rustix::fs::mkdirat(folder, name, FOLDER_MODE)?)
     }
 
     /// Opens a folder, but none that a link points to.
@@ -100,7 +102,7 @@ impl Folder {
         })
     }
 
-    /// Opens a file.
+    /// Opens a file; a link on the way to it, or in its place, is an error.
     ///
     /// # Errors
     /// Those of the system.
@@ -111,13 +113,34 @@ impl Folder {
             Access::Create => OFlags::RDWR | OFlags::CREATE | OFlags::EXCL,
         };
         let flags = access | OFlags::CLOEXEC | bits_of(flags);
-        let open = || rustix::fs::openat(&self.file, name, flags, FILE_MODE);
+        let (parent, name) = self.parent(name)?;
+        let folder = parent.as_ref().unwrap_or(&self.file);
+        let open = || rustix::fs::openat(folder, name, flags | OFlags::NOFOLLOW, FILE_MODE);
         Ok(retry_on_intr(open)?.into())
+    }
+
+    /// Opens the folder of a path, without following links, and returns it with the last name; `None` for this folder.
+    fn parent<'a>(&self, path: &'a str) -> io::Result<(Option<File>, &'a str)> {
+        let Some((folders, name)) = path.rsplit_once('/') else {
+            return Ok((None, path));
+        };
+        let mut parent: Option<File> = None;
+        for folder in folders.split('/') {
+            let within = parent.as_ref().unwrap_or(&self.file);
+            let flags = LOOK_UP | OFlags::NOFOLLOW;
+            let open = || rustix::fs::openat(within, folder, flags, Mode::empty());
+            parent = Some(retry_on_intr(open)?.into());
+        }
+        Ok((parent, name))
     }
 
     /// Returns true if the name is that of a folder, and not of a link to one.
     pub fn has_folder(&self, name: &str) -> bool {
-        let found = rustix::fs::statat(&self.file, name, AtFlags::SYMLINK_NOFOLLOW);
+        let Ok((parent, name)) = self.parent(name) else {
+            return false;
+        };
+        let folder = parent.as_ref().unwrap_or(&self.file);
+        let found = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
         found.is_ok_and(|found| {
             rustix::fs::FileType::from_raw_mode(found.st_mode) == rustix::fs::FileType::Directory
         })
@@ -128,7 +151,7 @@ impl Folder {
     /// # Errors
     /// Those of the system.
     pub fn remove_file(&self, name: &str) -> io::Result<()> {
-        Ok(rustix::fs::unlinkat(&self.file, name, AtFlags::empty())?)
+        self.unlink(name, AtFlags::empty())
     }
 
     /// Removes an empty folder.
@@ -136,7 +159,13 @@ impl Folder {
     /// # Errors
     /// Those of the system.
     pub fn remove_folder(&self, name: &str) -> io::Result<()> {
-        Ok(rustix::fs::unlinkat(&self.file, name, AtFlags::REMOVEDIR)?)
+        self.unlink(name, AtFlags::REMOVEDIR)
+    }
+
+    fn unlink(&self, name: &str, flags: AtFlags) -> io::Result<()> {
+        let (parent, name) = self.parent(name)?;
+        let folder = parent.as_ref().unwrap_or(&self.file);
+        Ok(rustix::fs::unlinkat(folder, name, flags)?)
     }
 }
 
