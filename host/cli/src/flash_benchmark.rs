@@ -9,7 +9,7 @@ use crate::outputs::{check_files, command_line, is_standard_output, write_text};
 use crate::progress::Progress;
 use crate::shared::Shared;
 use crate::target;
-use cardiograph_disk::{FileSystem, Marker, Scratch};
+use cardiograph_disk::{FileSystem, Marker, NotRemoved, Scratch};
 use cardiograph_flash_benchmark::{
     Availability, Ended, Experiment, Figures, Limits, Outcome, Row, Target, html, markdown,
     run as measure, smallest_bytes, text,
@@ -164,7 +164,7 @@ fn on_disk(args: &Args, interrupt: &Interrupt) -> Result<(), Failure> {
     }
     let identity = disk.identity().clone();
     let mut scratch = Scratch::begin(disk, marker()).map_err(Failure::new)?;
-    let (rows, ended) = measured(args, Target::Disk(&mut scratch), interrupt);
+    let (rows, ended, _) = measured(args, Target::Disk(&mut scratch), interrupt);
     let step = scratch.current_step().to_string();
     let cleared = scratch.end();
     let all = FileSystem::ALL.map(|file_system| {
@@ -224,7 +224,7 @@ fn in_directory(args: &Args, interrupt: &Interrupt) -> Result<(), Failure> {
     let device = StorageInfo::of(path);
     let unknown = String::from("unknown file system");
     let file_system = device.file_system.clone().unwrap_or(unknown);
-    let (rows, ended) = measured(args, Target::Directory(path, &file_system), interrupt);
+    let (rows, ended, left) = measured(args, Target::Directory(path, &file_system), interrupt);
     let mut notes = vec![host_and_time()];
     if device.is_memory {
         notes.push(String::from(
@@ -240,9 +240,17 @@ fn in_directory(args: &Args, interrupt: &Interrupt) -> Result<(), Failure> {
     };
     let finished = finish(args, &figures, &ended, interrupt);
     if ended == Ended::Interrupted {
-        warn_of_interruption(args, "; the new files were removed");
+        let end = match left {
+            None => "; the new files were removed",
+            Some(_) => "",
+        };
+        warn_of_interruption(args, end);
     }
-    finished
+    let removed = match left {
+        None => Ok(()),
+        Some(left) => Err(disk::not_removed(&left.folder, Some(&left.source))),
+    };
+    Failure::join([finished, removed])
 }
 
 fn marker() -> Marker {
@@ -261,7 +269,11 @@ fn experiments(args: &Args) -> Vec<Experiment> {
     Experiment::ALL.into_iter().filter(asked).collect()
 }
 
-fn measured(args: &Args, target: Target, interrupt: &Interrupt) -> (Vec<Row>, Ended) {
+fn measured(
+    args: &Args,
+    target: Target,
+    interrupt: &Interrupt,
+) -> (Vec<Row>, Ended, Option<NotRemoved>) {
     let limits = Limits {
         repeats: args.repeat,
         case_time: args.case_time,

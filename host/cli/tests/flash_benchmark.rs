@@ -12,7 +12,8 @@ use disks::in_a_namespace;
 use serde_json::Value;
 use std::fs;
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 
 const BYTES: u64 = 64 << 20;
 const REGION_BEGIN: usize = 4 << 20;
@@ -288,11 +289,131 @@ fn a_folder_that_is_exchanged_meanwhile_is_not_touched() {
     wait_until(|| written() > before);
     let ended = end(child, "-INT");
     assert_eq!(ended.code, Some(130), "{}", ended.stderr);
-    let warning = "warning: card: interrupted; the new files were removed\n";
-    assert!(ended.stderr.ends_with(warning), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("removed\n"), "{}", ended.stderr);
+    for words in [
+        "warning: card: interrupted\n",
+        "moved: could not be removed (it was moved during the run)",
+        "remove it: rm -r /",
+    ] {
+        assert!(ended.stderr.contains(words), "{}", ended.stderr);
+    }
     assert_eq!(fs::read(&mine).unwrap(), b"mine");
     assert_eq!(names(&moved), [""; 0]);
     assert_eq!(names(&card), ["cardiograph-flash-benchmark-0", "moved"]);
+}
+
+/// Starts a run that ends with SIGINT only, and waits until it has written.
+fn start_long(own: &Path) -> Child {
+    let args = ["flash-benchmark", "card", "--experiment", "file-size"];
+    let many = ["--limit", "1MB", "--repeat", "1000", "--for", "60s"];
+    let child = command(own, &[&args[..], &many].concat()).spawn().unwrap();
+    let file = own.join("card").join(FOLDER).join("00000.bin");
+    wait_until(|| file.exists());
+    child
+}
+
+const FOLDER: &str = "cardiograph-flash-benchmark-0";
+
+#[test]
+fn a_directory_that_is_renamed_is_cleared_where_it_is() {
+    let own = directory();
+    let (card, moved) = (own.path().join("card"), own.path().join("moved"));
+    fs::create_dir(&card).unwrap();
+    let child = start_long(own.path());
+    fs::rename(&card, &moved).unwrap();
+    let ended = end(child, "-INT");
+    assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+    let warning = "warning: card: interrupted; the new files were removed\n";
+    assert!(ended.stderr.ends_with(warning), "{}", ended.stderr);
+    assert_eq!(names(&moved), [""; 0]);
+}
+
+#[test]
+fn files_of_others_in_the_folder_survive_and_the_folder_is_named() {
+    let own = directory();
+    let card = own.path().join("card");
+    let folder = card.join(FOLDER);
+    fs::create_dir(&card).unwrap();
+    for is_folder in [false, true] {
+        let child = start_long(own.path());
+        match is_folder {
+            true => fs::create_dir(folder.join("mine")).unwrap(),
+            false => fs::write(folder.join("mine"), "mine").unwrap(),
+        }
+        let ended = end(child, "-INT");
+        assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+        assert!(!ended.stderr.contains("were removed"), "{}", ended.stderr);
+        let named = format!(
+            "warning: card: interrupted\nerror: card/{FOLDER}: could not be removed (it contains files that this run did \
+             not create: move them elsewhere first); remove it: rm -r card/{FOLDER}\n"
+        );
+        assert!(ended.stderr.ends_with(&named), "{}", ended.stderr);
+        assert_eq!(names(&folder), ["mine"]);
+        if !is_folder {
+            assert_eq!(fs::read(folder.join("mine")).unwrap(), b"mine");
+        }
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}
+
+#[test]
+fn a_file_of_others_with_the_name_of_a_new_one_is_not_overwritten() {
+    let own = directory();
+    let card = own.path().join("card");
+    fs::create_dir(&card).unwrap();
+    let args = ["flash-benchmark", "card", "--limit", "2MB"];
+    let short = ["--experiment", "cache-size", "--experiment", "file-size"];
+    let many = ["--repeat", "1000", "--for", "2s", "--json", "f.json"];
+    let child = command(own.path(), &[&args[..], &short, &many].concat())
+        .spawn()
+        .unwrap();
+    // Experiments run in their order in the study: files first, then the one of all transfers.
+    let folder = card.join(FOLDER);
+    wait_until(|| folder.join("00000.bin").exists());
+    let mine = folder.join("99999.bin");
+    fs::write(&mine, "mine").unwrap();
+    let ended = Run::from(child.wait_with_output().unwrap());
+    assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+    let taken = format!("{FOLDER}/99999.bin exists already, and this run did not create it");
+    let left = format!("\nerror: card/{FOLDER}: could not be removed");
+    for words in [&taken, &left] {
+        assert!(ended.stderr.contains(words), "{}", ended.stderr);
+    }
+    assert_eq!(fs::read(&mine).unwrap(), b"mine");
+    assert_eq!(names(&folder), ["99999.bin"]);
+    assert!(own.path().join("f.json").exists());
+}
+
+/// Folders of a directory with this attribute cannot be removed.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_folder_that_cannot_be_removed_is_named() {
+    let own = directory();
+    let card = own.path().join("card");
+    fs::create_dir(&card).unwrap();
+    let attribute = |change: &str| {
+        let mut chattr = Command::new("chattr");
+        let done = chattr.arg(change).arg(&card).output();
+        done.is_ok_and(|done| done.status.success())
+    };
+    if !attribute("+a") {
+        eprintln!("no attributes of files here: not tested");
+        return;
+    }
+    let complete = run(
+        own.path(),
+        &[&["flash-benchmark", "card"], &SMALL[..]].concat(),
+    );
+    let left = names(&card);
+    assert!(attribute("-a"));
+    assert_eq!(complete.code, Some(2), "{}", complete.stderr);
+    assert_eq!(left, [FOLDER]);
+    assert_eq!(names(&card.join(FOLDER)), [""; 0]);
+    let sentence = format!("error: card/{FOLDER}: could not be removed");
+    let remedy = format!("remove it: rm -r card/{FOLDER}\n");
+    assert!(complete.stderr.contains(&sentence), "{}", complete.stderr);
+    assert!(complete.stderr.ends_with(&remedy), "{}", complete.stderr);
+    fs::remove_dir(card.join(FOLDER)).unwrap();
 }
 
 #[test]
@@ -343,7 +464,7 @@ fn a_killed_run_is_named_by_the_next_one_and_leaves_no_mount() {
 }
 
 /// Returns true unless the process has ended.
-fn child_runs(child: &std::process::Child) -> bool {
+fn child_runs(child: &Child) -> bool {
     let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap_or_default();
     !stat.is_empty() && !stat.contains(") Z ")
 }

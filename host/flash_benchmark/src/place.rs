@@ -2,8 +2,11 @@
 
 use crate::case::Work;
 use crate::scenario::{End, Scenario, SyncAfterEach};
-use cardiograph_disk::{Aligned, Formatted, Medium, Scratch};
-use cardiograph_system::{Positioned, identity, is_of_medium, path_of_open, sync_file_system};
+use cardiograph_disk::{Aligned, Formatted, Medium, NotRemoved, Scratch};
+use cardiograph_system::{
+    Access, Folder as OpenFolder, Positioned, is_of_medium, path_of_open, sync_file_system,
+};
+use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -147,20 +150,27 @@ fn poll(go_on: GoOn) -> Result<(), Halt> {
     }
 }
 
-/// A new folder in a directory, removed with its files when it is dropped. If somebody renames the folder or the
-/// directory meanwhile, its files stay in it, and nothing else is touched.
+/// A new folder in a directory, removed with the files of this run by [`Folder::remove`] or when it is dropped.
+///
+/// Both are held open, so that the files are found again if a folder is renamed meanwhile. Nothing else is touched:
+/// files that somebody else puts into the folder stay, and so does the folder then.
 pub(crate) struct Folder<'a> {
-    /// Path at which the folder was created.
-    name: PathBuf,
+    directory: OpenFolder,
+    /// Name of the folder in the directory.
+    name: String,
+    folder: OpenFolder,
     /// Path through the open folder.
     path: PathBuf,
     /// The open folder, for syncing the file system.
     whole: File,
     /// The file system, if this run has mounted it.
     formatted: Option<&'a Formatted>,
+    /// Numbers of the files that this run created and has not removed yet.
+    files: BTreeSet<u32>,
     zeros: Vec<u8>,
     /// Length of the file that transfers go to.
     area_bytes: u64,
+    is_removed: bool,
 }
 
 impl<'a> Folder<'a> {
@@ -169,21 +179,32 @@ impl<'a> Folder<'a> {
         directory: &Path,
         formatted: Option<&'a Formatted>,
     ) -> io::Result<Folder<'a>> {
-        let name = create_folder(directory)?;
-        let whole = File::open(&name)?;
+        let directory = OpenFolder::open(directory)?;
+        let name = create_folder(&directory)?;
+        let opened = directory.folder(&name).and_then(|folder| {
+            let whole = directory.file(&name, Access::Read, &[])?;
+            Ok((folder, whole))
+        });
+        let (folder, whole) = opened.inspect_err(|_| {
+            let _ = directory.remove_folder(&name);
+        })?;
         Ok(Folder {
-            path: path_of_open(&whole).unwrap_or(name.clone()),
+            path: path_of_open(&whole).unwrap_or_else(|| folder.path()),
+            directory,
             name,
+            folder,
             whole,
             formatted,
+            files: BTreeSet::new(),
             zeros: vec![0; CALL_BYTES_MAX],
             area_bytes: 0,
+            is_removed: false,
         })
     }
 
     /// Returns the free space in bytes.
     pub(crate) fn free_bytes(&self) -> io::Result<u64> {
-        Ok(cardiograph_system::space(&self.path)?.free_bytes)
+        Ok(self.folder.space()?.free_bytes)
     }
 
     /// Does the work once.
@@ -209,20 +230,41 @@ impl<'a> Folder<'a> {
     }
 
     fn file(&self, number: u32) -> PathBuf {
-        self.path.join(format!("{number:05}.bin"))
+        self.path.join(name_of(number))
+    }
+
+    /// Opens a file for writing and truncates it. It must be new, or one that this run created.
+    fn open(&mut self, number: u32) -> io::Result<File> {
+        let mut options = OpenOptions::new();
+        options.write(true);
+        if self.files.contains(&number) {
+            return options.truncate(true).open(self.file(number));
+        }
+        let opened = options.create_new(true).open(self.file(number));
+        let file = opened.map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => io::Error::new(
+                error.kind(),
+                format!(
+                    "{}/{} exists already, and this run did not create it",
+                    self.name,
+                    name_of(number)
+                ),
+            ),
+            _ => error,
+        })?;
+        self.files.insert(number);
+        Ok(file)
     }
 
     /// Writes a file from its beginning, as `dd` does.
     fn write_file(
-        &self,
+        &mut self,
         number: u32,
         calls: u32,
         call_bytes: u32,
         go_on: GoOn,
     ) -> Result<(), Halt> {
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true);
-        let mut file = options.open(self.file(number))?;
+        let mut file = self.open(number)?;
         for _ in 0..calls {
             file.write_all(&self.zeros[..call_bytes as usize])?;
             poll(go_on)?;
@@ -230,7 +272,7 @@ impl<'a> Folder<'a> {
         Ok(())
     }
 
-    fn write_files(&self, files: u32, calls: u32, call_bytes: u32, go_on: GoOn) -> Repetition {
+    fn write_files(&mut self, files: u32, calls: u32, call_bytes: u32, go_on: GoOn) -> Repetition {
         let begun = Instant::now();
         for number in 0..files {
             self.write_file(number, calls, call_bytes, go_on)?;
@@ -267,7 +309,7 @@ impl<'a> Folder<'a> {
         Ok((bytes, begun.elapsed()))
     }
 
-    fn rewrite(&self, scenario: &Scenario, go_on: GoOn) -> Repetition {
+    fn rewrite(&mut self, scenario: &Scenario, go_on: GoOn) -> Repetition {
         let mut syncs: Vec<JoinHandle<io::Result<()>>> = Vec::new();
         let begun = Instant::now();
         let written = self.rewrite_and_end(scenario, &mut syncs, go_on);
@@ -285,7 +327,7 @@ impl<'a> Folder<'a> {
     }
 
     fn rewrite_and_end(
-        &self,
+        &mut self,
         scenario: &Scenario,
         syncs: &mut Vec<JoinHandle<io::Result<()>>>,
         go_on: GoOn,
@@ -324,39 +366,78 @@ impl<'a> Folder<'a> {
         }
     }
 
-    /// Removes the files of a case.
-    pub(crate) fn clear(&mut self) {
+    /// Removes the files of a case, and returns the first error.
+    pub(crate) fn clear(&mut self) -> io::Result<()> {
         self.area_bytes = 0;
-        let entries = std::fs::read_dir(&self.path).into_iter().flatten();
-        for entry in entries.flatten() {
-            let _ = std::fs::remove_file(entry.path());
-        }
+        let mut result = Ok(());
+        let folder = &self.folder;
+        self.files
+            .retain(|&number| match folder.remove_file(&name_of(number)) {
+                Ok(()) => false,
+                // Somebody else removed it.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+                Err(error) => {
+                    if result.is_ok() {
+                        result = Err(error);
+                    }
+                    true
+                }
+            });
         let _ = sync_file_system(&self.whole);
+        result
+    }
+
+    /// Removes the files of this run and the folder. Returns the folder if it is left.
+    pub(crate) fn remove(mut self) -> Option<NotRemoved> {
+        let source = self.remove_all().err()?;
+        Some(NotRemoved {
+            folder: self.folder.path(),
+            source,
+        })
+    }
+
+    fn remove_all(&mut self) -> io::Result<()> {
+        if std::mem::replace(&mut self.is_removed, true) {
+            return Ok(());
+        }
+        let cleared = self.clear();
+        let removed = match self.directory.contains(&self.name, &self.folder) {
+            true => self.directory.remove_folder(&self.name),
+            false if self.folder.is_removed() => Ok(()),
+            false => Err(io::Error::other("it was moved during the run")),
+        };
+        cleared.and(removed.map_err(|error| match error.kind() {
+            // The remedy removes the folder with all that is in it.
+            io::ErrorKind::DirectoryNotEmpty => io::Error::new(
+                error.kind(),
+                "it contains files that this run did not create: move them elsewhere first",
+            ),
+            _ => error,
+        }))
     }
 }
 
 /// Number of the file that transfers go to.
 const AREA: u32 = 99_999;
 
+fn name_of(number: u32) -> String {
+    format!("{number:05}.bin")
+}
+
 impl Drop for Folder<'_> {
     fn drop(&mut self) {
-        self.clear();
-        let own = self.whole.metadata().map(|folder| identity(&folder));
-        let named = std::fs::symlink_metadata(&self.name).map(|folder| identity(&folder));
-        if own.is_ok_and(|own| named.is_ok_and(|named| named == own)) {
-            let _ = std::fs::remove_dir(&self.name);
-        }
+        let _ = self.remove_all();
     }
 }
 
 /// Name of the folder, without its number.
 const FOLDER: &str = "cardiograph-flash-benchmark-";
 
-fn create_folder(directory: &Path) -> io::Result<PathBuf> {
+fn create_folder(directory: &OpenFolder) -> io::Result<String> {
     for number in 0..NAMES_MAX {
-        let folder = directory.join(format!("{FOLDER}{number}"));
-        match std::fs::create_dir(&folder) {
-            Ok(()) => return Ok(folder),
+        let name = format!("{FOLDER}{number}");
+        match directory.create_folder(&name) {
+            Ok(()) => return Ok(name),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }

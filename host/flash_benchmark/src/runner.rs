@@ -7,7 +7,7 @@ use crate::place::{Fault, Folder, GoOn, Halt, Random, Repetition, transfer_raw};
 use crate::published::find;
 use crate::report::{Outcome, Row};
 use crate::statistics::Statistics;
-use cardiograph_disk::{DiskError, Scratch, ScratchError};
+use cardiograph_disk::{DiskError, NotRemoved, Scratch, ScratchError};
 use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -79,12 +79,13 @@ const FAST_ZONE: &str = "fast zone";
 const OVER_LIMIT: &str = "larger than --limit";
 
 /// Runs experiments. `watch` gets the number of finished cases and the total, between any two calls to the storage.
+/// The last value is the folder in a directory, if the run could not remove it.
 pub fn run(
     target: Target,
     experiments: &[Experiment],
     limits: &Limits,
     watch: &mut dyn FnMut(usize, usize) -> ControlFlow<()>,
-) -> (Vec<Row>, Ended) {
+) -> (Vec<Row>, Ended, Option<NotRemoved>) {
     let mut run = Run {
         limits,
         watch,
@@ -92,8 +93,8 @@ pub fn run(
         rows: Vec::new(),
         any_set_up: matches!(target, Target::Directory(..)),
     };
-    let ended = match target {
-        Target::Disk(scratch) => run.on_disk(scratch, experiments),
+    let (ended, left) = match target {
+        Target::Disk(scratch) => (run.on_disk(scratch, experiments), None),
         Target::Directory(path, file_system) => run.in_directory(path, file_system, experiments),
     };
     let order = |row: &Row| {
@@ -106,7 +107,7 @@ pub fn run(
         let is_scenario = row.experiment == Experiment::SyncScenarios.name();
         (order(row), is_scenario.then(|| row.case.clone()))
     });
-    (run.rows, ended)
+    (run.rows, ended, left)
 }
 
 struct Run<'a> {
@@ -192,7 +193,7 @@ impl Run<'_> {
                             self.fail(set_up, error.into());
                             Ok(())
                         }
-                        Ok(folder) => self.in_folder(set_up, folder),
+                        Ok(mut folder) => self.in_folder(set_up, &mut folder),
                     },
                 }
             }
@@ -205,6 +206,19 @@ impl Run<'_> {
         path: &Path,
         file_system: &str,
         experiments: &[Experiment],
+    ) -> (Ended, Option<NotRemoved>) {
+        let mut folder = None;
+        let ended = self.in_new_folder(path, file_system, experiments, &mut folder);
+        (ended, folder.and_then(Folder::remove))
+    }
+
+    /// Runs experiments in a folder, which is created for the first one that needs it.
+    fn in_new_folder(
+        &mut self,
+        path: &Path,
+        file_system: &str,
+        experiments: &[Experiment],
+        folder: &mut Option<Folder>,
     ) -> Ended {
         let all: Vec<_> = experiments
             .iter()
@@ -223,19 +237,23 @@ impl Run<'_> {
             if is_empty {
                 continue;
             }
-            match Folder::new(path, None) {
-                Err(error) => return Ended::Failed(no_folder(&error)),
-                Ok(folder) => {
-                    if self.in_folder(set_up, folder).is_err() {
-                        return Ended::Interrupted;
-                    }
-                }
+            let folder = match folder {
+                Some(folder) => folder,
+                None => match Folder::new(path, None) {
+                    Ok(new) => folder.insert(new),
+                    Err(error) => return Ended::Failed(no_folder(&error)),
+                },
+            };
+            if self.in_folder(set_up, folder).is_err() {
+                return Ended::Interrupted;
             }
+            // Files that remain are reported at the end.
+            let _ = folder.clear();
         }
         Ended::Complete
     }
 
-    fn in_folder(&mut self, set_up: &SetUp, mut folder: Folder) -> Result<(), Stopped> {
+    fn in_folder(&mut self, set_up: &SetUp, folder: &mut Folder) -> Result<(), Stopped> {
         let free_bytes = match folder.free_bytes() {
             Ok(free_bytes) => free_bytes,
             Err(error) => {
@@ -252,7 +270,8 @@ impl Run<'_> {
             let is_transfer = |work: &Work| matches!(work, Work::Transfers { .. });
             let goes_on = |last: Work| last == *work || is_transfer(&last) && is_transfer(work);
             if last.is_some_and(|last| !goes_on(last)) {
-                folder.clear();
+                // Files that remain are reported at the end.
+                let _ = folder.clear();
             }
             last = Some(*work);
             folder.repeat(work, &mut random, go_on)
