@@ -70,7 +70,11 @@ fn assert_unused(device: &str) {
             .args(["--noheadings", "--output", "BACK-FILE", "--list"])
             .output();
         let list = String::from_utf8(list.unwrap().stdout).unwrap();
-        !list.lines().any(|line| line.trim() == device)
+        let in_sysfs = fs::read_dir("/sys/block").unwrap().flatten().any(|block| {
+            let file = block.path().join("loop/backing_file");
+            fs::read_to_string(file).is_ok_and(|file| file.trim() == device)
+        });
+        !in_sysfs && !list.lines().any(|line| line.trim() == device)
     });
 }
 
