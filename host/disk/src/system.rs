@@ -8,6 +8,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// Further looks for a loop device that is in the way, and the time between them.
+const LOOP_LOOKS: u32 = 10;
+const LOOP_INTERVAL: std::time::Duration = std::time::Duration::from_millis(100);
+
 /// Paths of the kernel's views of this computer.
 #[derive(Clone, Debug)]
 pub struct System {
@@ -196,8 +200,17 @@ impl System {
     }
 
     fn loop_device(&self, found: &Found) -> Option<Use> {
-        let mut all = self.loops().into_iter();
-        let (folder, file) = all.find(|(_, file)| found.is_named(file))?;
+        let find = || {
+            let mut all = self.loops().into_iter();
+            all.find(|(_, file)| found.is_named(file))
+        };
+        // Those of a killed run are gone a moment after it.
+        let mut left = find()?;
+        for _ in 0..LOOP_LOOKS {
+            std::thread::sleep(LOOP_INTERVAL);
+            left = find()?;
+        }
+        let (folder, file) = left;
         let name = name_of(&folder);
         Some((
             format!("/dev/{name} is a loop device on {file}"),
