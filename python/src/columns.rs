@@ -52,7 +52,7 @@ impl Columns {
         self.end_ns.extend_from_slice(&other.end_ns);
     }
 
-    /// Appends what a run says of `count` operations from `first` on. `scattered` has their offsets, if the run is
+    /// Appends kind, file, offset and length of `count` operations of a run, from `first` on. `scattered` has their offsets, if the run is
     /// scattered, in units of their length.
     fn push_run(
         &mut self,

@@ -49,7 +49,7 @@ impl<'a> Watch<'a> {
     }
 
     /// Ends the call: returns its result, or the exception that a signal or the callable raised. If the call succeeded,
-    /// the last report is that all steps are done.
+    /// the last report states that all steps are done.
     pub fn end<T>(self, result: PyResult<T>) -> PyResult<T> {
         match self.raised {
             Some(raised) => Err(raised),

@@ -102,7 +102,7 @@ impl Settings {
         })
     }
 
-    /// Returns what the figures repeat, and the rate that a plain stream sustains.
+    /// Returns the settings that the figures repeat, and the rate that a plain stream sustains.
     fn info(&self, (profile, board): (&Profile, &Board)) -> PyResult<RunInfo> {
         let bound = match &board.bus {
             Bus::Spi(spi) => Some(self.bound_bytes_per_s(profile, spi)?),

@@ -16,7 +16,7 @@
 //! left. Every join resets both. The access point is closed during the attempts, because its channel would have to
 //! follow that of the router.
 //!
-//! The reason of the last failure is known until the router is joined, so that the server can show it in the access point.
+//! The link keeps the reason for the last failure until it joins the router, so that the server can show it in the access point.
 //!
 //! The machine neither waits nor reads a clock: the caller asks for the next [`Action`], carries it out, and reports
 //! each [`Event`]. Events that do not fit the state are late ones, and are ignored.

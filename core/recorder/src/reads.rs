@@ -221,9 +221,9 @@ impl<'a> ReadDesk<'a> {
         }
     }
 
-    /// Reads up to `count` blocks and lends them: at least one, at most as many as a buffer holds. Waits until
-    /// the rings can absorb the read, but not for longer than 10 s in which they absorb none. Blocks of an earlier read of [`ReadClass::Short`] that a free buffer still holds are
-    /// lent at once.
+    /// Reads up to `count` blocks and lends them: at least one, at most as many as a buffer holds. Waits until the rings can
+    /// absorb the read; gives up after 10 s in which the recorder carries out no read. Blocks of an earlier read of
+    /// [`ReadClass::Short`] that a free buffer still holds are lent at once.
     ///
     /// `generation` is the [`generation`](ReadDesk::generation) in which the reader looked up the blocks, or 0 for any.
     ///

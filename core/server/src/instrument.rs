@@ -21,8 +21,8 @@ pub trait Instrument {
         Ok(())
     }
 
-    /// Writes, as a sentence, what the device reports besides, such as a router that refuses its password; nothing if there
-    /// is nothing to report.
+    /// Writes a sentence about a condition that does not prevent a recording, such as a router that refuses its password;
+    /// writes nothing if there is none.
     ///
     /// # Errors
     /// Those of `text`.

@@ -23,7 +23,7 @@ pub struct BoardActions {
 }
 
 impl BoardActions {
-    /// Returns the only one; panics at the second call.
+    /// Returns the only instance; panics at the second call.
     pub fn start() -> &'static BoardActions {
         static ACTIONS: StaticCell<BoardActions> = StaticCell::new();
         ACTIONS.init(BoardActions {

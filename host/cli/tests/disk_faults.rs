@@ -188,6 +188,22 @@ fn started(own: &Path, disk: &LoopDisk, args: &[&str]) -> Child {
     child
 }
 
+/// Runs a command with `--destroy` on a disk, and changes the disk while the command is stopped: in between, it would see
+/// another state of the disk, or make the file below longer again. Returns the command's error, which ends with code 2.
+fn error_after(disk: &LoopDisk, args: &[&str], change: impl FnOnce(&LoopDisk)) -> String {
+    let own = directory();
+    fs::write(own.path().join("long.toml"), LONG).unwrap();
+    let device = disk.device.as_str();
+    let args = [args, &[device, "--destroy", device]].concat();
+    let child = started(own.path(), disk, &args);
+    signal(&child, "-STOP");
+    change(disk);
+    signal(&child, "-CONT");
+    let run = common::Run::from(child.wait_with_output().unwrap());
+    assert_eq!(run.code, Some(2), "{args:?}: {}", run.stderr);
+    run.stderr
+}
+
 #[test]
 fn a_disk_that_vanishes_ends_the_run_with_one_sentence() {
     for args in [
@@ -206,20 +222,11 @@ fn a_disk_that_vanishes_ends_the_run_with_one_sentence() {
         let Some(disk) = LoopDisk::new(32 * BYTES) else {
             return;
         };
-        let own = directory();
-        fs::write(own.path().join("long.toml"), LONG).unwrap();
         let device = disk.device.as_str();
-        let args = [args, &[device, "--destroy", device]].concat();
-        let child = started(own.path(), &disk, &args);
         // A card that is pulled from its reader: the device stays, and has no capacity any more.
-        // Between the two steps of this, the process would see a smaller disk.
-        signal(&child, "-STOP");
-        disk.remove_medium();
-        signal(&child, "-CONT");
-        let run = common::Run::from(child.wait_with_output().unwrap());
-        assert_eq!(run.code, Some(2), "{args:?}: {}", run.stderr);
-        assert_one_error(&run.stderr, &[device, "vanished", "connect it again"]);
-        let again = common::run(own.path(), &["bench", device]);
+        let error = error_after(&disk, args, LoopDisk::remove_medium);
+        assert_one_error(&error, &[device, "vanished", "connect it again"]);
+        let again = common::run(directory().path(), &["bench", device]);
         assert_refused(&again, &[device, "no capacity"]);
     }
 }
@@ -233,19 +240,9 @@ fn a_disk_that_shrinks_is_not_called_a_fake() {
         let Some(disk) = LoopDisk::new(8 * BYTES) else {
             return;
         };
-        let own = directory();
-        fs::write(own.path().join("long.toml"), LONG).unwrap();
-        let device = disk.device.as_str();
-        let args = [args, &[device, "--destroy", device]].concat();
-        let child = started(own.path(), &disk, &args);
-        // A write in between would make the file longer again.
-        signal(&child, "-STOP");
-        disk.resize(4096);
-        signal(&child, "-CONT");
-        let run = common::Run::from(child.wait_with_output().unwrap());
-        assert_eq!(run.code, Some(2), "{args:?}: {}", run.stderr);
+        let error = error_after(&disk, args, |disk| disk.resize(4096));
         let change = "the capacity changed during the run, from 268435456 B to 4096 B";
-        assert_one_error(&run.stderr, &[device, change, "run the command again"]);
+        assert_one_error(&error, &[&disk.device, change, "run the command again"]);
     }
 }
 

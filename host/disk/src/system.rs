@@ -8,8 +8,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Further looks for a loop device that is in the way, and the time between them.
-const LOOP_LOOKS: u32 = 10;
+/// Number of further checks for a loop device on the disk, and the time between them.
+const LOOP_CHECKS: u32 = 10;
 const LOOP_INTERVAL: std::time::Duration = std::time::Duration::from_millis(100);
 
 /// Paths of the kernel's views of this computer.
@@ -123,8 +123,8 @@ impl System {
         Ok(())
     }
 
-    /// Returns a use of a disk, and how to end it. For a loop device, a use of what is behind it is one of its own; the
-    /// device itself does not count as one.
+    /// Returns a use of a disk, and how to end it. A use of the file or device behind a loop device counts as a use of the
+    /// loop device, except by that loop device.
     fn first_use(&self, found: &Found) -> Option<Use> {
         self.root_file_system(found)
             .or_else(|| self.mounted(found))
@@ -204,9 +204,9 @@ impl System {
             let mut all = self.loops().into_iter();
             all.find(|(_, file)| found.is_named(file))
         };
-        // Those of a killed run are gone a moment after it.
+        // The loop devices of a killed run disappear a moment after it.
         let mut left = find()?;
-        for _ in 0..LOOP_LOOKS {
+        for _ in 0..LOOP_CHECKS {
             std::thread::sleep(LOOP_INTERVAL);
             left = find()?;
         }
@@ -245,7 +245,7 @@ impl System {
         used.next()
     }
 
-    /// Returns the other loop devices on the file of a loop device, with any offset, and what a refusal calls them.
+    /// Returns the other loop devices on the file of a loop device, with any offset, and the names that a refusal gives them.
     pub(crate) fn siblings(&self, found: &Found) -> Vec<(String, String)> {
         let file = backing_file(&found.folder).unwrap_or_default();
         let all = self.on_same_file(found).into_iter();

@@ -19,7 +19,7 @@ pub enum Outcome {
     NotAvailable,
     /// The case is larger than the disk, or than a limit.
     Skipped,
-    /// An operation failed; the values are those before.
+    /// An operation failed; the values were measured before it.
     Failed,
 }
 

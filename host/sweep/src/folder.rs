@@ -97,7 +97,7 @@ impl ResultFolder {
                 path.display()
             ))
         };
-        // A pipe would never end.
+        // Reading a pipe would never end.
         if !path.is_file() {
             return Err(wrong(String::from("not an ordinary file")));
         }
@@ -148,11 +148,11 @@ fn is_temporary(entry: &fs::DirEntry) -> bool {
     middle.is_some_and(|rest| rest.ends_with(".part"))
 }
 
-/// Removes what an interrupted process left; the folder is locked.
+/// Removes the temporary files of an interrupted process; the folder is locked.
 fn remove_temporary(path: &Path) {
     for entry in fs::read_dir(path).into_iter().flatten().flatten() {
         if is_temporary(&entry) {
-            // It does no harm.
+            // A file that cannot be removed does no harm.
             let _ = fs::remove_file(entry.path());
         }
     }

@@ -27,7 +27,7 @@ pub(crate) const RESULTS: &str = "results";
 const CARD_S_PER_MB: f64 = 30e-6;
 /// The same in recorder mode.
 const RECORDER_S_PER_MB: f64 = 0.06;
-/// Time of one core per recording in card mode, beside its samples: a new card (measured with recordings of 1 s, without the
+/// Time of one core in card mode for creating the card of a recording, in s (measured with recordings of 1 s, without the
 /// optimisations of a release).
 const CARD_S_PER_RECORDING: f64 = 1.7e-3;
 /// The same in recorder mode.
@@ -283,7 +283,7 @@ impl Sweep {
         format!("{RESULTS}/card={}/part-{part:05}.parquet", card.name)
     }
 
-    /// Returns what the file of a part states about its origin: a hash of this sweep, and the number of the part.
+    /// Returns the origin in the metadata of a part's file: a hash of this sweep, and the number of the part.
     pub(crate) fn origin_of_part(&self, part: u64) -> String {
         format!("{:016x}-{part:05}", fnv_1a(self.to_json().as_bytes()))
     }

@@ -1,4 +1,4 @@
-//! A simulated card in a thread of its own: FatFs wants a driver that may move between threads, and a card on a bus may not.
+//! A simulated card in a thread of its own: FatFs requires a driver that can move between threads, and a card on a bus cannot.
 
 use crate::reference::Driver;
 use cardiograph_sim_card::wire::{Options, SpiCard, Wire};

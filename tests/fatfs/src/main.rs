@@ -62,8 +62,8 @@ fn on(thread: &CardThread, work: impl FnOnce(&RawFileSystem)) {
     work(&block_on(FS.lock()));
 }
 
-/// Writes a file in pieces of random lengths, syncs now and then, overwrites a part, and truncates; the same to a vector, which is
-/// returned.
+/// Writes a file in pieces of random lengths, syncs now and then, overwrites a part, and truncates. Returns the content that
+/// the file must have.
 fn write_log(files: &RawFileSystem, path: &str, random: &mut Random) -> Vec<u8> {
     let mode = FileOptions::CreateNew | FileOptions::Write | FileOptions::Read;
     let mut file = files.open(path, mode).unwrap();

@@ -107,7 +107,7 @@ fn wait_for_full_buffers(board: &Board) -> Result<(), String> {
         let buffers = board.order("info usernet")?;
         let is_full = |line: &&str| {
             let mut words = line.split_whitespace().rev();
-            // The queues of both directions are the last columns.
+            // The last two columns are the lengths of the receive queue and the send queue.
             let waiting = words.nth(1).and_then(|word| word.parse().ok());
             line.contains("ESTABLISHED") && waiting.is_some_and(|bytes: u64| bytes > 0)
         };

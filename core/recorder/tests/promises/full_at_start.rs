@@ -1,13 +1,13 @@
 //! Cards that are full when the recorder starts.
 
 use crate::fat_rig::{Disk, with_file};
-use crate::logger_rig::{Case, Outcome, lines, record};
+use crate::logger_rig::{Case, Input, Outcome, lines, record};
 use crate::promise::*;
 use cardiograph_recorder::{CardFault, Control, Event, WhenFull};
 
 /// Time at which a full card is changed, in us.
 const CHANGE_US: u64 = 5_000_000;
-/// Samples of a recording, which lasts for 10 s; the ring holds all of them.
+/// Samples of a recording, which lasts for 10 s.
 const SAMPLES: u64 = 1_000;
 const PERIOD_US: u64 = 10_000;
 const PATH: &str = "/OTHER.BIN";
@@ -23,6 +23,11 @@ fn waiting_case(control: &Control) -> Case<'_> {
     case.config.waits_for_room = true;
     case.disk = Some(full_card());
     case
+}
+
+/// Returns a stream whose ring holds all of its samples.
+fn samples() -> Input {
+    lines(65_536, LINE_BYTES, PERIOD_US, SAMPLES)
 }
 
 /// Returns the times of the changes of the published fault, and the fault from then on.
@@ -53,11 +58,7 @@ fn a_recording_begins_once_another_task_has_removed_a_file() {
             case.config.when_full = when_full;
             case.is_early = is_early;
             case.readers.removes = Some((CHANGE_US, PATH));
-            let outcome = record(
-                case,
-                [lines(65_536, LINE_BYTES, PERIOD_US, SAMPLES)],
-                |_| (),
-            );
+            let outcome = record(case, [samples()], |_| ());
             assert_all_written(&outcome, 0);
             assert_reported(&outcome);
             assert_eq!(outcome.acquired, 1);
@@ -74,11 +75,7 @@ fn a_recording_begins_on_the_card_that_replaces_a_full_one() {
     // Runs fail until the card is in place.
     case.next_disks = vec![None; 1000];
     case.next_disks[0] = Some(card(20_000));
-    let outcome = record(
-        case,
-        [lines(65_536, LINE_BYTES, PERIOD_US, SAMPLES)],
-        |_| (),
-    );
+    let outcome = record(case, [samples()], |_| ());
     assert_all_written(&outcome, 0);
     assert_reported(&outcome);
 }
@@ -86,15 +83,11 @@ fn a_recording_begins_on_the_card_that_replaces_a_full_one() {
 #[test]
 fn a_stop_ends_the_wait_for_room() {
     let control = Control::new();
-    let outcome = record(
-        waiting_case(&control),
-        [lines(65_536, LINE_BYTES, PERIOD_US, SAMPLES)],
-        |moment| {
-            if moment.now_us >= CHANGE_US {
-                control.stop();
-            }
-        },
-    );
+    let outcome = record(waiting_case(&control), [samples()], |moment| {
+        if moment.now_us >= CHANGE_US {
+            control.stop();
+        }
+    });
     let [summary] = outcome.summaries.as_ref().unwrap();
     assert_eq!((summary.written, summary.lost), (0, 0));
     assert_reported(&outcome);
@@ -125,11 +118,7 @@ fn a_card_full_of_other_files_ends_a_run_that_does_not_wait() {
         let mut case = waiting_case(&control);
         case.config.when_full = when_full;
         case.config.waits_for_room = false;
-        let outcome = record(
-            case,
-            [lines(65_536, LINE_BYTES, PERIOD_US, SAMPLES)],
-            |_| (),
-        );
+        let outcome = record(case, [samples()], |_| ());
         let error = outcome.summaries.unwrap_err();
         assert!(error.contains("NoSpace"), "{error}");
     }
