@@ -28,6 +28,7 @@ pub mod page;
 pub mod plot;
 mod recording;
 mod row;
+mod stand_in;
 pub mod table;
 mod two_cores;
 mod web;

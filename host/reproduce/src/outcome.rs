@@ -4,7 +4,7 @@ use crate::experiment::{Experiment, ExperimentError, Operations};
 use crate::measure;
 use crate::recording::Recording;
 use crate::row::{Query, Row};
-use crate::two_cores;
+use crate::{stand_in, two_cores};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -185,7 +185,7 @@ fn jobs_of(rows: &[Row]) -> Vec<Job<'_>> {
         ];
         for (part, query) in queries {
             let Some(query) = query else { continue };
-            if query.measure.runs_on_host() {
+            if !query.needs_card() {
                 continue;
             }
             let job = jobs.entry(&query.experiment).or_insert_with(|| Job {
@@ -264,6 +264,10 @@ fn outcome_of(at: usize, row: &Row, by_query: &Results) -> Outcome {
         simulated.sort_by(f64::total_cmp);
         members.extend(median_of(&simulated));
     }
+    if let Some(trace) = &row.query.trace {
+        simulated.extend(of_trace(trace, row));
+        members.extend(&simulated);
+    }
     for (member, values) in value.of_members.iter().enumerate() {
         let mut results: Vec<f64> = match &row.over {
             Some(_) => {
@@ -291,6 +295,13 @@ fn outcome_of(at: usize, row: &Row, by_query: &Results) -> Outcome {
         members,
         driver_timeouts,
     }
+}
+
+/// Evaluates the trace of a stand-in; `None` if the trace cannot be read, which a test excludes.
+fn of_trace(trace: &str, row: &Row) -> Option<f64> {
+    let operations = stand_in::operations(trace).ok()?;
+    let value = measure::evaluate(&row.query, &operations)?;
+    Some(in_unit(value, &row.unit))
 }
 
 /// Converts a result in ns, bytes or B/s to the unit of a row.
@@ -349,6 +360,23 @@ mod tests {
         // Published: 100 ms.
         assert!(!found.is_in_range());
         assert!(outcome(&row, &[&[90e6], &[110e6]], &[]).is_in_range());
+    }
+
+    /// The stand-in waits for 2 ms and 40 ms; the board's calls and its clock of 4 us add less than 60 us.
+    #[test]
+    fn a_stand_in_is_evaluated_from_its_trace_and_never_fitted_to() {
+        let rows = study("arduino-bytes").unwrap().rows.into_iter();
+        let rows: Vec<Row> = rows.filter(|row| row.query.trace.is_some()).collect();
+        assert_eq!(rows.len(), 2);
+        let outcomes = reproduce(&rows, 1, 1, |_, _| ()).unwrap();
+        for (outcome, wait_ms) in outcomes.iter().zip([2.0, 40.0]) {
+            let found_ms = outcome.median().unwrap();
+            assert!((wait_ms..wait_ms + 0.06).contains(&found_ms), "{found_ms}");
+            assert_eq!(outcome.row.published, None);
+            assert_ne!(outcome.row.role, crate::Role::Fit);
+            assert!(!outcome.row.is_counted());
+            assert_eq!(outcome.verdict(), "not a card");
+        }
     }
 
     #[test]

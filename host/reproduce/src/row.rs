@@ -140,6 +140,15 @@ pub struct Query {
     pub offsets_bytes: Option<Range<u64>>,
     /// Restriction to one phase of the workload, counted from 0.
     pub phase: Option<usize>,
+    /// Trace of a stand-in of a card, whose writes are evaluated in place of those of the experiment.
+    pub trace: Option<String>,
+}
+
+impl Query {
+    /// Returns true if the experiment runs on a simulated card.
+    pub fn needs_card(&self) -> bool {
+        self.trace.is_none() && !self.measure.runs_on_host()
+    }
 }
 
 #[derive(Deserialize)]
@@ -177,6 +186,7 @@ struct Keys {
     threshold_ms: Option<f64>,
     offsets_bytes: Option<[u64; 2]>,
     phase: Option<usize>,
+    trace: Option<String>,
 }
 
 /// Keys that describe a web server; all are absent in experiments without a web server.
@@ -216,6 +226,7 @@ impl Keys {
             threshold_ms: self.threshold_ms.or(defaults.threshold_ms),
             offsets_bytes: self.offsets_bytes.or(defaults.offsets_bytes),
             phase: self.phase.or(defaults.phase),
+            trace: self.trace.clone().or_else(|| defaults.trace.clone()),
         }
     }
 
@@ -246,6 +257,7 @@ impl Keys {
             threshold_ns: (self.threshold_ms.unwrap_or_default() * 1e6) as u64,
             offsets_bytes: self.offsets_bytes.map(|[from, to]| from..to),
             phase: self.phase.map(|phase| phase - 1),
+            trace: self.trace,
         })
     }
 }
@@ -434,6 +446,7 @@ mod tests {
             "over",
             "other",
             "server",
+            "trace",
         ];
         for (name, text) in FILES {
             let file: toml::Table = toml::from_str(text).unwrap();

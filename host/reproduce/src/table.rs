@@ -54,6 +54,7 @@ impl Outcome {
     pub fn verdict(&self) -> &'static str {
         match self.factor() {
             _ if self.row.query.measure.runs_on_host() => "measured on this host",
+            _ if self.row.query.trace.is_some() => "not a card",
             None if self.row.published.is_none() => "not published",
             None => "no result",
             Some(factor) if factor <= CLOSE => "within 25 %",
@@ -119,7 +120,7 @@ pub fn summary(outcomes: &[Outcome]) -> String {
         let rows = outcomes
             .iter()
             .filter(|outcome| outcome.row.published.is_some())
-            .filter(|outcome| !outcome.row.query.measure.runs_on_host());
+            .filter(|outcome| outcome.row.query.needs_card());
         let rows = rows.filter(move |outcome| outcome.row.role == role);
         let mut factors: Vec<f64> = rows.map(|o| o.factor().unwrap_or(f64::INFINITY)).collect();
         factors.sort_by(f64::total_cmp);

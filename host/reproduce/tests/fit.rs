@@ -34,6 +34,7 @@ fn stall_spacing_stall_latency_and_median_are_recovered() {
             threshold_ns: 50_000_000,
             offsets_bytes: None,
             phase: None,
+            trace: None,
         };
         let ratio = evaluate(&query, &refit).unwrap() / evaluate(&query, &measured).unwrap();
         assert!((ratio - 1.0).abs() < tolerance, "{measure:?}: {ratio}");

@@ -21,6 +21,7 @@ fn number(workload: &str, set: &[(&str, &str)], measure: Measure, threshold_ms: 
         threshold_ns: threshold_ms * 1_000_000,
         offsets_bytes: None,
         phase: None,
+        trace: None,
     };
     let numbers = (1..=SEEDS).map(|seed| {
         let operations = experiment.run(seed).unwrap();
