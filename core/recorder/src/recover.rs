@@ -552,3 +552,6 @@ impl Last {
             .saturating_sub(self.lost.into())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,14 +8,17 @@
 
 mod accepted;
 mod list;
+mod measurements;
+mod order;
 mod outcomes;
 mod plant;
 mod suite;
 mod tree;
 
 use list::Mutant;
+use order::Order;
 use outcomes::{Outcome, Outcomes};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use suite::{Suite, Verdict};
@@ -33,7 +36,7 @@ struct Request {
     /// Only tests whose program or name contains one of these, if there are any. Such a run only adds mutants that are
     /// detected.
     tests: Vec<String>,
-    /// Tests that take longer are left out, in s.
+    /// Time of the tests that run with a mutant, in s; tests that take longer are left out.
     limit_s: f64,
     /// Further packages whose tests run.
     also: Vec<String>,
@@ -85,7 +88,7 @@ fn with(request: Request) -> Result<(), String> {
     let folder = target().join("mutants");
     std::fs::create_dir_all(&folder).map_err(at(&folder))?;
     let mutants = mutants()?;
-    let mut outcomes = Outcomes::open(folder.join("outcomes.tsv"), &mutants)?;
+    let mut outcomes = Outcomes::open(folder.join("outcomes.tsv"));
     if !request.is_report {
         run(&request, &mutants, &mut outcomes, &folder)?;
     }
@@ -115,12 +118,17 @@ fn run(
         .collect();
     // An interrupted run leaves a random sample.
     wanted.sort_by_key(|mutant| hash(mutant.name.bytes()));
-    let mut kills: BTreeMap<(&str, usize), u32> = BTreeMap::new();
+    let mut order = Order::default();
+    for mutant in mutants {
+        if let Some(test) = outcomes.test_of(mutant) {
+            order.note(mutant, test, true);
+        }
+    }
     for (number, mutant) in wanted.iter().enumerate() {
         if is_known(outcomes.get(mutant), request) {
             continue;
         }
-        let (outcome, test) = tested(mutant, &suite, &planted, request.limit_s, &mut kills)?;
+        let (outcome, test) = tested(mutant, &suite, &planted, request.limit_s, &mut order)?;
         let is_survivor = matches!(outcome, Outcome::Missed(_) | Outcome::Unreached);
         if is_survivor && !request.tests.is_empty() {
             continue;
@@ -149,14 +157,14 @@ fn is_known(outcome: Option<&Outcome>, request: &Request) -> bool {
     }
 }
 
-/// Runs the tests that reach a mutant until one fails; returns the outcome and this test. Tests that are quick and have
-/// detected other mutants of the file come first.
-fn tested<'a>(
-    mutant: &'a Mutant,
+/// Runs the tests that reach a mutant until one fails, or until their time is beyond the limit; returns the outcome and
+/// this test.
+fn tested(
+    mutant: &Mutant,
     suite: &Suite,
     planted: &BTreeSet<u32>,
     limit_s: f64,
-    kills: &mut BTreeMap<(&'a str, usize), u32>,
+    order: &mut Order,
 ) -> Result<(Outcome, String), String> {
     if !planted.contains(&mutant.id) {
         return Ok((Outcome::Unplanted, String::new()));
@@ -164,25 +172,30 @@ fn tested<'a>(
     let Some(reaching) = suite.reaching.get(&mutant.id) else {
         return Ok((Outcome::Unreached, String::new()));
     };
-    let mut tests: Vec<usize> = reaching.clone();
-    let cost = |test: &usize| {
-        let kills = kills
-            .get(&(mutant.file.as_str(), *test))
-            .copied()
-            .unwrap_or(0);
-        suite.tests[*test].time_s / f64::from(1 + kills)
-    };
-    tests.sort_by(|a, b| cost(a).total_cmp(&cost(b)));
-    for test in tests {
-        let outcome = match suite.tests[test].run_with(mutant.id)? {
+    let scored = reaching.iter().map(|index| &suite.tests[*index]);
+    let mut tests: Vec<_> = scored
+        .map(|test| (order.score(mutant, &test.title, test.time_s), test))
+        .collect();
+    tests.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    let mut spent_s = 0.0;
+    let mut is_complete = suite.is_complete;
+    for (_, test) in tests {
+        if spent_s + test.time_s > limit_s {
+            is_complete = false;
+            continue;
+        }
+        spent_s += test.time_s;
+        let verdict = test.run_with(mutant.id)?;
+        order.note(mutant, &test.title, verdict != Verdict::Passed);
+        let outcome = match verdict {
             Verdict::Passed => continue,
             Verdict::Failed => Outcome::Caught,
             Verdict::TimedOut => Outcome::TimedOut,
         };
-        *kills.entry((mutant.file.as_str(), test)).or_default() += 1;
-        return Ok((outcome, suite.tests[test].title.clone()));
+        return Ok((outcome, test.title.clone()));
     }
-    Ok((Outcome::Missed(limit_s), String::new()))
+    let tested_s = if is_complete { f64::INFINITY } else { limit_s };
+    Ok((Outcome::Missed(tested_s), String::new()))
 }
 
 /// Returns the mutants that cargo-mutants proposes.
@@ -203,17 +216,13 @@ fn mutants() -> Result<Vec<Mutant>, String> {
     for package in PACKAGES {
         command.args(["--package", package]);
     }
-    list::parse(&output_of(&mut command)?)
-}
-
-/// Returns a hash of a source file without its comments. Outcomes of its mutants remain known until it changes; changes of
-/// other files may let a test detect more or fewer of them.
-fn fingerprint(file: &str) -> Result<String, String> {
-    let path = root().join(file);
-    let bytes = std::fs::read(&path).map_err(at(&path))?;
-    let lines = bytes.split_inclusive(|byte| *byte == b'\n');
-    let code = lines.filter(|line| !line.trim_ascii_start().starts_with(b"//"));
-    Ok(format!("{:016x}", hash(code.flatten().copied())))
+    let mut mutants = list::parse(&output_of(&mut command)?)?;
+    for mutants in mutants.chunk_by_mut(|a, b| a.file == b.file) {
+        let path = root().join(&mutants[0].file);
+        let source = std::fs::read_to_string(&path).map_err(at(&path))?;
+        mutants.iter_mut().for_each(|it| it.identify(&source));
+    }
+    Ok(mutants)
 }
 
 fn hash(bytes: impl Iterator<Item = u8>) -> u64 {

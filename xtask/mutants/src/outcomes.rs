@@ -2,7 +2,7 @@
 
 use crate::accepted::Accepted;
 use crate::list::Mutant;
-use crate::{at, fingerprint, root};
+use crate::{at, root};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -15,7 +15,7 @@ pub enum Outcome {
     Caught,
     /// A test did not end, or was aborted.
     TimedOut,
-    /// All tests that take at most this time passed, in s.
+    /// Tests that take this time in total passed, in s; all tests, if it is infinite.
     Missed(f64),
     /// No test that ran reaches the mutant.
     Unreached,
@@ -26,49 +26,25 @@ pub enum Outcome {
 /// Outcomes in a file to which each new one is appended.
 pub struct Outcomes {
     path: PathBuf,
-    by_name: BTreeMap<String, Outcome>,
-    /// Hash of each mutated source file.
-    hashes: BTreeMap<String, String>,
+    /// Outcome of each mutant, and the test that decided it.
+    by_key: BTreeMap<String, (Outcome, String)>,
 }
 
 impl Outcomes {
-    /// Reads the outcomes of mutants whose files have not changed.
-    pub fn open(path: PathBuf, mutants: &[Mutant]) -> Result<Outcomes, String> {
-        let mut hashes = BTreeMap::new();
-        for mutant in mutants {
-            if !hashes.contains_key(&mutant.file) {
-                hashes.insert(mutant.file.clone(), fingerprint(&mutant.file)?);
-            }
-        }
+    pub fn open(path: PathBuf) -> Outcomes {
         let text = std::fs::read_to_string(&path).unwrap_or_default();
-        let parsed = text.lines().filter_map(|line| {
-            let (hash, rest) = line.split_once('\t')?;
-            let (outcome, rest) = rest.split_once('\t')?;
-            let (name, _) = rest.split_once('\t')?;
-            let (file, _) = name.split_once(':')?;
-            if hashes.get(file)? != hash {
-                return None;
-            }
-            let outcome = match outcome.split_once(' ').unwrap_or((outcome, "")) {
-                ("caught", _) => Outcome::Caught,
-                ("timed-out", _) => Outcome::TimedOut,
-                ("missed", limit) => Outcome::Missed(limit.parse().ok()?),
-                ("unreached", _) => Outcome::Unreached,
-                ("unplanted", _) => Outcome::Unplanted,
-                _ => return None,
-            };
-            Some((name.to_string(), outcome))
-        });
-        let by_name = parsed.collect();
-        Ok(Outcomes {
-            path,
-            by_name,
-            hashes,
-        })
+        let by_key = text.lines().filter_map(parsed).collect();
+        Outcomes { path, by_key }
     }
 
     pub fn get(&self, mutant: &Mutant) -> Option<&Outcome> {
-        self.by_name.get(&mutant.name)
+        self.by_key.get(&mutant.key).map(|(outcome, _)| outcome)
+    }
+
+    /// Returns the test that detected a mutant.
+    pub fn test_of(&self, mutant: &Mutant) -> Option<&str> {
+        let (_, test) = self.by_key.get(&mutant.key)?;
+        (!test.is_empty()).then_some(test)
     }
 
     /// Adds an outcome, with the test that decided it.
@@ -84,11 +60,11 @@ impl Outcomes {
             .create(true)
             .append(true)
             .open(&self.path);
-        let hash = &self.hashes[&mutant.file];
-        let line = format!("{hash}\t{word}\t{}\t{test}\n", mutant.name);
+        let line = format!("{word}\t{}\t{}\t{test}\n", mutant.key, mutant.name);
         file.and_then(|mut file| file.write_all(line.as_bytes()))
             .map_err(at(&self.path))?;
-        self.by_name.insert(mutant.name.clone(), outcome);
+        self.by_key
+            .insert(mutant.key.clone(), (outcome, test.to_string()));
         Ok(())
     }
 
@@ -142,4 +118,23 @@ impl Outcomes {
             )),
         }
     }
+}
+
+fn parsed(line: &str) -> Option<(String, (Outcome, String))> {
+    let mut fields = line.split('\t');
+    let (word, key, _, test) = (
+        fields.next()?,
+        fields.next()?,
+        fields.next()?,
+        fields.next()?,
+    );
+    let outcome = match word.split_once(' ').unwrap_or((word, "")) {
+        ("caught", _) => Outcome::Caught,
+        ("timed-out", _) => Outcome::TimedOut,
+        ("missed", limit) => Outcome::Missed(limit.parse().ok()?),
+        ("unreached", _) => Outcome::Unreached,
+        ("unplanted", _) => Outcome::Unplanted,
+        _ => return None,
+    };
+    Some((key.to_string(), (outcome, test.to_string())))
 }

@@ -1,19 +1,25 @@
 //! The tests: their times, the mutants that they reach, and runs of them.
 
+use crate::measurements::{Measurement, Measurements};
 use crate::tree::{Program, Tree};
 use crate::{Request, at, contains_any};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
-/// Limit of a run with a mutant, as a multiple of the time that the test takes without one.
-const PROCESSOR_FACTOR: f64 = 5.0;
-const PROCESSOR_S_MIN: f64 = 3.0;
+/// Processor time that a run with a mutant may take, as a multiple of the time without one.
+const PROCESSOR_FACTOR: f64 = 4.0;
+const PROCESSOR_S_MIN: f64 = 2.0;
 const PROCESSOR_S_MAX: f64 = 3600.0;
 /// Limit of the time that passes, as a multiple of the processor time, on a machine with other work.
-const WALL_FACTOR: f64 = 10.0;
-const WALL_S_MIN: f64 = 30.0;
+const WALL_FACTOR: f64 = 30.0;
+/// Ticks of the times in /proc.
+const TICK_S: f64 = 0.01;
+const PAUSE_MAX: Duration = Duration::from_millis(5);
+/// Number of random paths per run, instead of 10,000, unless tests may take at least this time, in s.
+const REPLAY_PATHS: &str = "200";
+const ALL_PATHS_S_MIN: f64 = 60.0;
 /// Address space of a test, in KiB: a mutant must not fill the computer's memory.
 const MEMORY_KIB: &str = "8000000";
 
@@ -24,8 +30,9 @@ pub struct Test {
     name: String,
     /// Program and name.
     pub title: String,
-    /// Time that it takes with no mutant switched on, in s.
+    /// Processor time that it takes with no mutant switched on, in s.
     pub time_s: f64,
+    replay_paths: &'static str,
 }
 
 /// The result of a test.
@@ -41,58 +48,73 @@ pub struct Suite {
     pub tests: Vec<Test>,
     /// Tests that reach each mutant, by index.
     pub reaching: BTreeMap<u32, Vec<usize>>,
+    /// False if a test takes longer than the limit.
+    pub is_complete: bool,
 }
 
 impl Suite {
     /// Runs every requested test once, and notes its time and the mutants that it reaches. Tests that take longer than
-    /// the limit are left out.
+    /// the limit are left out. Measurements of programs that have not been built again since are read from a file.
     pub fn measured(tree: &Tree, programs: &[Program], request: &Request) -> Result<Suite, String> {
         let mut suite = Suite {
             tests: Vec::new(),
             reaching: BTreeMap::new(),
+            is_complete: true,
         };
+        let mut known = Measurements::open(tree.folder.with_extension("measured"))?;
         let reached = tree.folder.with_extension("reached");
+        let replay_paths = match request.limit_s >= ALL_PATHS_S_MIN {
+            true => "10000",
+            false => REPLAY_PATHS,
+        };
         for program in programs {
+            let version = version(program)?;
             for name in names(program)? {
-                let title = format!("{} {name}", program.name);
-                if !contains_any(&title, &request.tests) {
-                    continue;
-                }
-                let test = Test {
+                let mut test = Test {
                     program: program.path.clone(),
                     folder: program.folder.clone(),
-                    title,
+                    title: format!("{} {name}", program.name),
                     name,
-                    time_s: request.limit_s / PROCESSOR_FACTOR,
+                    time_s: 0.0,
+                    replay_paths,
                 };
-                suite.measure(test, &reached)?;
+                if !contains_any(&test.title, &request.tests) {
+                    continue;
+                }
+                let key = format!("{version} {replay_paths}\t{}", test.title);
+                let measured = match known.get(&key, request.limit_s) {
+                    Some(measured) => measured,
+                    None => known.add(key, test.measure(&reached, request.limit_s)?)?,
+                };
+                match measured {
+                    Measurement::Ended { time_s, reached } if time_s <= request.limit_s => {
+                        test.time_s = time_s;
+                        for id in reached {
+                            let tests = suite.reaching.entry(id).or_default();
+                            tests.push(suite.tests.len());
+                        }
+                        suite.tests.push(test);
+                    }
+                    _ => {
+                        eprintln!("left out, because it takes too long: {}", test.title);
+                        suite.is_complete = false;
+                    }
+                }
             }
         }
         Ok(suite)
     }
+}
 
-    fn measure(&mut self, mut test: Test, reached: &Path) -> Result<(), String> {
-        let _ = std::fs::remove_file(reached);
-        let begun = Instant::now();
-        match test.run(&[("PLANTED_REACHED", &reached.to_string_lossy())], 1.0)? {
-            Verdict::Passed => (),
-            Verdict::Failed => return Err(format!("{} fails without a mutant", test.title)),
-            Verdict::TimedOut => {
-                eprintln!("left out, because it takes too long: {}", test.title);
-                return Ok(());
-            }
-        }
-        test.time_s = begun.elapsed().as_secs_f64();
-        let lines = std::fs::read_to_string(reached).unwrap_or_default();
-        for id in lines.lines().filter_map(|line| line.parse().ok()) {
-            self.reaching.entry(id).or_default().push(self.tests.len());
-        }
-        if test.time_s > 2.0 {
-            eprintln!("{:.1} s: {}", test.time_s, test.title);
-        }
-        self.tests.push(test);
-        Ok(())
-    }
+/// Returns a text that changes when a program is built again.
+fn version(program: &Program) -> Result<String, String> {
+    let modified = std::fs::metadata(&program.path).and_then(|it| it.modified());
+    let since = modified
+        .map_err(at(&program.path))?
+        .duration_since(UNIX_EPOCH)
+        .map_err(|error| error.to_string())?;
+    let file = program.path.file_name().unwrap_or_default();
+    Ok(format!("{} {}", file.to_string_lossy(), since.as_nanos()))
 }
 
 /// Returns the names of a program's tests.
@@ -107,14 +129,34 @@ fn names(program: &Program) -> Result<Vec<String>, String> {
 }
 
 impl Test {
-    /// Runs the test with a mutant switched on.
-    pub fn run_with(&self, mutant: u32) -> Result<Verdict, String> {
-        self.run(&[("PLANTED", &mutant.to_string())], PROCESSOR_S_MIN)
+    /// Runs the test without a mutant, and stops it if it takes much longer than the limit.
+    fn measure(&self, reached: &Path, limit_s: f64) -> Result<Measurement, String> {
+        let _ = std::fs::remove_file(reached);
+        let begun_s = processor_s()?;
+        // Twice the limit, because noting what it reaches takes time, too.
+        let verdict = self.run(
+            &[("PLANTED_REACHED", &reached.to_string_lossy())],
+            limit_s * 2.0,
+        )?;
+        let time_s = processor_s()? - begun_s;
+        let lines = std::fs::read_to_string(reached).unwrap_or_default();
+        let reached = lines.lines().filter_map(|line| line.parse().ok()).collect();
+        match verdict {
+            Verdict::Passed => Ok(Measurement::Ended { time_s, reached }),
+            Verdict::Failed => Err(format!("{} fails without a mutant", self.title)),
+            Verdict::TimedOut => Ok(Measurement::Stopped { limit_s }),
+        }
     }
 
-    fn run(&self, environment: &[(&str, &str)], processor_s_min: f64) -> Result<Verdict, String> {
-        let processor_s = (self.time_s * PROCESSOR_FACTOR).clamp(processor_s_min, PROCESSOR_S_MAX);
-        let wall_s = (processor_s * WALL_FACTOR).max(WALL_S_MIN);
+    /// Runs the test with a mutant switched on.
+    pub fn run_with(&self, mutant: u32) -> Result<Verdict, String> {
+        let limit_s = self.time_s * PROCESSOR_FACTOR;
+        self.run(&[("PLANTED", &mutant.to_string())], limit_s)
+    }
+
+    fn run(&self, environment: &[(&str, &str)], limit_s: f64) -> Result<Verdict, String> {
+        let processor_s = limit_s.clamp(PROCESSOR_S_MIN, PROCESSOR_S_MAX).ceil();
+        let wall_s = processor_s * WALL_FACTOR;
         let mut command = Command::new("sh");
         command
             .arg("-c")
@@ -124,7 +166,10 @@ impl Test {
             .arg(&self.program)
             .arg(&self.name)
             .current_dir(&self.folder)
-            .env("REPLAY_PATHS", REPLAY_PATHS)
+            .env("REPLAY_PATHS", self.replay_paths)
+            .env("RUST_BACKTRACE", "0")
+            .env("PROPTEST_MAX_SHRINK_ITERS", "0")
+            .env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "true")
             .envs(environment.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -147,10 +192,23 @@ impl Test {
                 return Ok(Verdict::TimedOut);
             }
             std::thread::sleep(pause);
-            pause = (pause * 2).min(Duration::from_millis(20));
+            pause = (pause * 2).min(PAUSE_MAX);
         }
     }
 }
 
-/// Number of random paths per run, instead of 10,000.
-const REPLAY_PATHS: &str = "50";
+/// Returns the processor time of all programs that this process has run, in s.
+fn processor_s() -> Result<f64, String> {
+    const STAT: &str = "/proc/self/stat";
+    /// Fields of user and system time after the name, which is in parentheses.
+    const USER: usize = 13;
+    const SYSTEM: usize = 14;
+    let text = std::fs::read_to_string(STAT).map_err(at(Path::new(STAT)))?;
+    let fields = text.rsplit(')').next().unwrap_or("");
+    let fields: Vec<&str> = fields.split_whitespace().collect();
+    let ticks = [USER, SYSTEM].map(|at| fields.get(at).and_then(|it| it.parse::<f64>().ok()));
+    match ticks {
+        [Some(user), Some(system)] => Ok((user + system) * TICK_S),
+        _ => Err(format!("{STAT}: no processor times")),
+    }
+}

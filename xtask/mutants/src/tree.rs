@@ -2,7 +2,7 @@
 
 use crate::list::Mutant;
 use crate::plant::{Planted, plant};
-use crate::{CRATES, PACKAGES, at, cargo, fingerprint, output_of, root};
+use crate::{CRATES, PACKAGES, at, cargo, output_of, root};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -27,6 +27,9 @@ mod planting {
     }
     #[cold]
     fn slow(id: u32, active: u32) -> bool {
+        if active == WATCH && REACHED[id as usize].load(Relaxed) {
+            return false;
+        }
         let file = std::env::var_os("PLANTED_REACHED");
         if active == UNKNOWN {
             let number = std::env::var("PLANTED").ok().and_then(|text| text.parse().ok());
@@ -100,7 +103,7 @@ impl Tree {
 
     /// Plants all mutants that compile; returns their numbers.
     pub fn plant(&self, mutants: &[Mutant]) -> Result<BTreeSet<u32>, String> {
-        let mut removed = self.known_failures(mutants)?;
+        let mut removed = self.known_failures(mutants);
         loop {
             let files = self.write(mutants, &removed)?;
             let failed = self.failed_places(&files)?;
@@ -114,24 +117,19 @@ impl Tree {
         }
     }
 
-    /// Returns the mutants that did not compile in an earlier run, unless their files have changed since. With them, the
+    /// Returns the mutants that did not compile in an earlier run, unless their functions have changed. With them, the
     /// planted files would change twice, and everything would be built again.
-    fn known_failures(&self, mutants: &[Mutant]) -> Result<BTreeSet<u32>, String> {
+    fn known_failures(&self, mutants: &[Mutant]) -> BTreeSet<u32> {
         let text = std::fs::read_to_string(self.failures_path()).unwrap_or_default();
         let known: BTreeSet<&str> = text.lines().collect();
-        let mut failures = BTreeSet::new();
-        for mutant in mutants {
-            if known.contains(&*key_of(mutant)?) {
-                failures.insert(mutant.id);
-            }
-        }
-        Ok(failures)
+        let failed = mutants.iter().filter(|it| known.contains(&*it.key));
+        failed.map(|mutant| mutant.id).collect()
     }
 
     fn keep_failures(&self, mutants: &[Mutant], failed: &BTreeSet<u32>) -> Result<(), String> {
         let mut text = String::new();
         for mutant in mutants.iter().filter(|mutant| failed.contains(&mutant.id)) {
-            text.push_str(&key_of(mutant)?);
+            text.push_str(&mutant.key);
             text.push('\n');
         }
         let path = self.failures_path();
@@ -218,6 +216,7 @@ impl Tree {
             .env("CARGO_TARGET_DIR", self.folder.with_extension("build"))
             .env("CARGO_INCREMENTAL", "0")
             .env("CARGO_PROFILE_DEV_DEBUG", "0")
+            .env("CARGO_PROFILE_DEV_OPT_LEVEL", "2")
             .env("RUSTFLAGS", "--cap-lints=allow")
             .stderr(Stdio::null());
         let output = command
@@ -267,11 +266,6 @@ impl Tree {
             .filter_map(|it| it["message"]["rendered"].as_str());
         Err(rendered.collect::<Vec<_>>().join("\n"))
     }
-}
-
-/// Returns the name of a mutant with the hash of its file.
-fn key_of(mutant: &Mutant) -> Result<String, String> {
-    Ok(format!("{} {}", fingerprint(&mutant.file)?, mutant.name))
 }
 
 /// Removes the files below a folder of the copy that are no longer in the checkout.

@@ -1,0 +1,536 @@
+//! Conditions of shells with given rings, rates, costs and files, compared with formulas over plain numbers.
+
+use super::*;
+use crate::control::Control;
+use crate::format::{Column, Format, Kind, Schema};
+use crate::limits::Limits;
+use crate::plan::File;
+use crate::recorder::Config;
+use crate::ring::{Producer, Ring};
+use crate::shell::ShellParts;
+use crate::stream::StreamConfig;
+use crate::volume::{Extent, Reserved};
+use cardiograph_card::{Block as Bytes, WriteError};
+use core::sync::atomic::AtomicU8;
+use std::vec::Vec;
+use std::{println, vec};
+
+const SAMPLE_BYTES: usize = 8;
+static SCHEMAS: [Schema; 1] = [Schema::new(&[Column {
+    name: "time_us",
+    kind: Kind::U64,
+}])];
+const FORMAT: Format = Format::Binary(&SCHEMAS);
+const SECOND_US: u64 = 1_000_000;
+/// The specification's limit of a stall.
+const BUSY_US: u64 = 250_000;
+/// Blocks of a flash page.
+const PAGE: u32 = 64;
+const NOW_US: u64 = 60 * SECOND_US;
+
+/// A card that is never used.
+struct NoCard;
+
+impl BlockDevice for NoCard {
+    type Error = ();
+
+    async fn acquire(&mut self) -> Result<(), ()> {
+        Err(())
+    }
+
+    fn blocks(&self) -> u32 {
+        0
+    }
+
+    async fn read(&mut self, _: u32, _: &mut [Bytes]) -> Result<(), ()> {
+        Err(())
+    }
+
+    async fn write(&mut self, _: u32, _: &[Bytes]) -> Result<(), WriteError<()>> {
+        unreachable!()
+    }
+
+    async fn begin(&mut self, _: u32, _: u32) -> Result<(), WriteError<()>> {
+        unreachable!()
+    }
+
+    async fn push(&mut self, _: &Bytes) -> Result<(), WriteError<()>> {
+        unreachable!()
+    }
+
+    async fn end(&mut self) -> Result<(), WriteError<()>> {
+        unreachable!()
+    }
+}
+
+struct NoDelay;
+
+impl DelayNs for NoDelay {
+    async fn delay_ns(&mut self, _: u32) {}
+}
+
+/// One stream, in numbers.
+#[derive(Clone, Copy)]
+struct Of {
+    capacity: usize,
+    level: usize,
+    rate: u64,
+    window_us: u64,
+    durable_us: u64,
+}
+
+/// Measured costs, in us.
+#[derive(Clone, Copy)]
+struct Measured {
+    commit: u64,
+    read: u64,
+    step: u64,
+    longest: u64,
+    /// Mean time per block.
+    block: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Case {
+    streams: [Of; 2],
+    measured: Measured,
+    /// First block, length, and index in the file of track 0.
+    file: (u32, u32, u32),
+    /// Length of the prepared file.
+    ahead: u32,
+    is_reading: bool,
+    is_shared: bool,
+}
+
+const CASE: Case = Case {
+    streams: [
+        Of {
+            capacity: 32_768,
+            level: 4_000,
+            rate: 60_000,
+            window_us: SECOND_US,
+            durable_us: NOW_US - 300_000,
+        },
+        Of {
+            capacity: 16_384,
+            level: 800,
+            rate: 9_000,
+            window_us: 3 * SECOND_US,
+            durable_us: NOW_US - 100_000,
+        },
+    ],
+    measured: Measured {
+        commit: 7_000,
+        read: 3_000,
+        step: 12_000,
+        longest: 90_000,
+        block: 400,
+    },
+    file: (6400, 4096, 640),
+    ahead: 2048,
+    is_reading: false,
+    is_shared: true,
+};
+
+type Tested<'a> = Shell<'a, NoCard, fn() -> u64, NoDelay, fn(Event), 2>;
+
+fn file(slot: u8, start: u32, blocks: u32) -> Reserved {
+    Reserved {
+        slot,
+        prefix: *b"LOG",
+        extension: *b"BIN",
+        id: None,
+        is_version_0_1: false,
+        extent: Extent { start, blocks },
+        epoch: 1,
+        note: 1,
+    }
+}
+
+/// Observes a cost until it is this one: a cost at most doubles, and falls by a quarter of the difference.
+fn settle(cost: &mut crate::admission::Cost, us: u64) {
+    for _ in 0..100 {
+        cost.observe(us as u32);
+    }
+    // What rounding leaves over the difference of a quarter.
+    assert!(u64::from(cost.us()).abs_diff(us) <= 3, "{}", cost.us());
+}
+
+/// Builds the shell of a case, and calls `test` with it.
+fn with(case: &Case, config: Config, test: impl FnOnce(&mut Tested, &Case)) {
+    let mut case = *case;
+    let control = Control::new();
+    let ring = |of: &Of| -> Ring<Vec<AtomicU8>> {
+        Ring::over((0..of.capacity).map(|_| AtomicU8::new(0)).collect())
+    };
+    let mut rings = case.streams.each_ref().map(ring);
+    let mut producers: Vec<Producer> = vec![];
+    let mut at = 0;
+    let streams = rings.each_mut().map(|ring| {
+        let (producer, consumer) = ring.split(FORMAT);
+        producers.push(producer);
+        let of = case.streams[at];
+        let config = StreamConfig {
+            prefix: *b"LOG",
+            format: FORMAT,
+            window: Window::Us(of.window_us),
+        };
+        let track = if case.is_shared { 0 } else { at as u8 };
+        at += 1;
+        let mut stream = Stream::new(config, consumer, at as u8 - 1, track);
+        stream.rate.observe(SECOND_US, of.rate as u32);
+        stream.durable_before_us = of.durable_us;
+        stream
+    });
+    for (producer, of) in producers.iter_mut().zip(&case.streams) {
+        for _ in 0..of.level / SAMPLE_BYTES {
+            producer.push(&[7; SAMPLE_BYTES], NOW_US).unwrap();
+        }
+    }
+    let now: fn() -> u64 = || NOW_US;
+    let events: fn(Event) = |_| ();
+    let parts = ShellParts {
+        medium: NoCard,
+        clock: now,
+        delay: NoDelay,
+        events,
+        control: &control,
+        reads: None,
+    };
+    let mut shell: Tested = Shell::new(parts, config, Limits::PRODUCT, streams);
+    let (start, blocks, index) = case.file;
+    shell.state.card = Card::Idle;
+    shell.state.tracks[0].file = Some(File {
+        blocks,
+        index,
+        durable: 0,
+    });
+    shell.files.put(&file(0, start, blocks));
+    shell.files.put(&file(1, 90_000, case.ahead));
+    let track = &mut shell.tracks[0];
+    assert!(track.ahead.push(0).is_ok() && track.ahead.push(1).is_ok());
+    assert!(track.begin(NOW_US - 4 * SECOND_US).is_some());
+    shell.now.is_reading = case.is_reading;
+    settle(&mut shell.costs.commit, case.measured.commit);
+    settle(&mut shell.costs.read, case.measured.read);
+    shell.costs.observe_step(case.measured.step as u32);
+    shell
+        .costs
+        .observe_block(case.measured.block as u32 * 100, 100);
+    shell.costs.longest_us = case.measured.longest as u32;
+    case.measured.commit = shell.costs.commit.us().into();
+    case.measured.read = shell.costs.read.us().into();
+    test(&mut shell, &case);
+}
+
+impl Of {
+    fn pushed_bytes(&self) -> usize {
+        self.level / SAMPLE_BYTES * SAMPLE_BYTES
+    }
+}
+
+impl Case {
+    fn of_track(&self, at: u8) -> &[Of] {
+        match (self.is_shared, at) {
+            (true, 0) => &self.streams,
+            (true, _) => &[],
+            (false, at) => &self.streams[usize::from(at)..][..1],
+        }
+    }
+
+    /// Bytes that arrive in a track per second.
+    fn rate(&self, at: u8) -> u64 {
+        self.of_track(at).iter().map(|of| of.rate).sum()
+    }
+
+    fn level(&self, at: u8) -> usize {
+        self.of_track(at).iter().map(|of| of.level).sum()
+    }
+
+    /// A checkpoint waits for the end of a page for a quarter of the shortest window.
+    fn wait_us(&self, at: u8) -> u64 {
+        let windows = self.of_track(at).iter().map(|of| of.window_us / 4);
+        windows.min().unwrap()
+    }
+
+    /// The greatest power of two of blocks, up to a page, that fills while a checkpoint waits.
+    fn step_blocks(&self, at: u8) -> u32 {
+        let of = |of: &Of| (of.rate * self.wait_us(at)).div_ceil(SECOND_US);
+        let bytes: u64 = self.of_track(at).iter().map(of).sum();
+        let fills = |blocks: &u32| u64::from(*blocks) * 512 <= bytes || *blocks == 1;
+        [64, 32, 16, 8, 4, 2, 1].into_iter().find(fills).unwrap()
+    }
+
+    fn lead_us(&self, of: &Of) -> u64 {
+        let wait_us = match (self.is_reading, self.step_blocks(0)) {
+            (true, _) => self.wait_us(0),
+            (false, 1) => 0,
+            (false, blocks) => {
+                let fill_us = |of: &Of| u64::from(blocks) * 512 * SECOND_US / of.rate;
+                self.of_track(0).iter().map(fill_us).min().unwrap()
+            }
+        };
+        let write_us = of.level.div_ceil(512) as u64 * self.measured.block;
+        let read_us = if self.is_reading {
+            self.measured.read
+        } else {
+            0
+        };
+        2 * (self.measured.commit + write_us) + wait_us + self.measured.longest + read_us
+    }
+
+    /// Every ring has room for what arrives in `us`, and during the longest stall; or a sixteenth of it for the former.
+    fn absorbs(&self, us: u64) -> bool {
+        self.streams.iter().all(|of| {
+            let level = of.level as u64 + (of.rate * us).div_ceil(SECOND_US);
+            let stalled = (of.rate * self.measured.longest).div_ceil(SECOND_US);
+            level + stalled <= of.capacity as u64 || level <= of.capacity as u64 / 16
+        })
+    }
+
+    fn has_page(&self, at: u8) -> bool {
+        let is_half_full = |of: &Of| of.level >= of.capacity / 2;
+        self.level(at) >= 32_768 || self.of_track(at).iter().any(is_half_full)
+    }
+}
+
+/// Cases that differ from [`CASE`] in one respect, around each limit.
+fn cases() -> Vec<Case> {
+    let mut cases = vec![CASE];
+    let mut add = |change: &dyn Fn(&mut Case)| {
+        for is_shared in [true, false] {
+            let mut case = CASE;
+            case.is_shared = is_shared;
+            change(&mut case);
+            cases.push(case);
+        }
+    };
+    for level in (0..=32_768).step_by(512) {
+        add(&|case| case.streams[0].level = level);
+        add(&|case| {
+            case.streams[0].level = level;
+            case.is_reading = true;
+        });
+        add(&|case| case.streams[1].level = level / 2);
+        // Together exactly one page and a little less.
+        add(&|case| {
+            case.streams = case.streams.map(|of| Of {
+                level: level / 2,
+                capacity: 65_536,
+                ..of
+            })
+        });
+    }
+    for rate in (0..20).map(|at| 200 << at) {
+        add(&|case| case.streams[0].rate = rate);
+        add(&|case| case.streams[1].rate = rate);
+        add(&|case| case.streams = case.streams.map(|of| Of { rate, ..of }));
+    }
+    for at in 0..12 {
+        add(&|case| case.streams[0].window_us = 16_000 << at);
+        add(&|case| case.measured.longest = 2_000 << at);
+        add(&|case| case.measured.commit = 700 << at);
+        add(&|case| case.measured.read = 700 << at);
+        add(&|case| case.measured.block = 10 << at);
+    }
+    for index in (0..=4096).step_by(32).chain([1, 63, 65, 4033, 4095]) {
+        add(&|case| case.file.2 = index);
+        add(&|case| case.file = (6432, 4112, index));
+    }
+    for durable_us in (0..=30).map(|at| NOW_US - at * 100_000) {
+        add(&|case| case.streams[0].durable_us = durable_us);
+        add(&|case| case.streams[1].durable_us = durable_us);
+    }
+    cases
+}
+
+fn with_each(test: impl Fn(&mut Tested, &Case)) {
+    for (at, case) in cases().iter().enumerate() {
+        println!("case {at}");
+        with(case, Config::default(), &test);
+    }
+}
+
+#[test]
+fn times_are_those_of_the_formulas() {
+    with_each(|shell, case| {
+        assert_eq!(shell.step_us_max(0), case.wait_us(0));
+        assert_eq!(shell.step_blocks(0), case.step_blocks(0));
+        for (stream, of) in shell.streams.iter().zip(case.of_track(0)) {
+            assert_eq!(shell.lead_us(stream), case.lead_us(of));
+        }
+        let is_due = case.of_track(0).iter().any(|of| {
+            let wait_us = of.window_us - case.lead_us(of).min(of.window_us / 2);
+            of.level >= SAMPLE_BYTES && NOW_US >= of.durable_us + wait_us
+        });
+        assert_eq!(shell.track_conditions(0, NOW_US).is_checkpoint_due, is_due);
+        let stall_us = case.measured.longest.max(BUSY_US);
+        let pending = case
+            .streams
+            .iter()
+            .map(|of| of.pushed_bytes() as u64 + 1024 + (of.rate * stall_us).div_ceil(SECOND_US));
+        let write_us = pending.sum::<u64>().div_ceil(512) * case.measured.block;
+        let tracks = if case.is_shared { 1 } else { 2 };
+        let flush_us = write_us + tracks * case.measured.commit + stall_us;
+        assert_eq!(u64::from(shell.flush_us_max()), flush_us);
+        let left = u64::from(case.file.1 - case.file.2 + case.ahead) * 512;
+        let left_us = (case.rate(0) > 0).then(|| left * SECOND_US / case.rate(0));
+        assert_eq!(shell.us_left(0), left_us);
+        let is_short = left_us.is_some_and(|us| us < 5 * SECOND_US);
+        assert_eq!(shell.track_conditions(0, NOW_US).is_short, is_short);
+    });
+}
+
+#[test]
+fn other_work_is_absorbed_as_the_formulas_say() {
+    with_each(|shell, case| {
+        for us in [0, 1_000, 50_000, 300_000] {
+            assert_eq!(shell.absorbs(us), case.absorbs(us.into()), "{us} us");
+        }
+        assert_eq!(shell.absorbs_commit(), case.absorbs(case.measured.commit));
+        let worst_us = case.measured.read + case.measured.longest.max(BUSY_US);
+        let absorbs_readers = (0..).zip(&case.streams).all(|(at, of)| {
+            let track = if case.is_shared { 0 } else { at };
+            let one = Case {
+                streams: [*of; 2],
+                ..*case
+            };
+            of.level as u64 + (of.rate * worst_us).div_ceil(SECOND_US) <= of.capacity as u64
+                || !case.has_page(track) && one.absorbs(case.measured.read)
+        });
+        assert_eq!(shell.absorbs_readers(), absorbs_readers);
+        let (start, blocks, index) = case.file;
+        let is_at_page = index == blocks || (start + index) % PAGE == 0;
+        shell.state.card = Card::Writing(0);
+        let is_ready = is_at_page && !case.has_page(0);
+        assert_eq!(shell.absorbs_read(), is_ready && absorbs_readers);
+        // Other tracks have no file.
+        shell.state.card = Card::Idle;
+        assert_eq!(shell.absorbs_read(), absorbs_readers);
+        let absorbs_step = case.streams.iter().all(|of| {
+            let (level, capacity) = (of.level as u64, of.capacity as u64);
+            let in_us = |us: u64| (of.rate * us).div_ceil(SECOND_US);
+            let garbage_us = BUSY_US.max(2 * case.measured.longest);
+            let step_us = case.measured.step + case.measured.longest.max(40_000);
+            level + in_us(garbage_us) <= capacity
+                || level <= capacity / 16 && level + in_us(step_us) <= capacity / 2
+        });
+        assert_eq!(shell.absorbs_step(), absorbs_step);
+        shell.state.card = Card::Writing(0);
+        let is_page_near = case.rate(0) >= 32_768;
+        let is_between = is_at_page || !is_page_near;
+        assert_eq!(shell.absorbs_step(), is_between && absorbs_step);
+    });
+}
+
+#[test]
+fn checkpoints_wait_for_the_ends_of_pages_as_long_as_the_window_allows() {
+    with_each(|shell, case| {
+        let (_, blocks, index) = case.file;
+        let step = case.step_blocks(0);
+        let level: usize = case.of_track(0).iter().map(Of::pushed_bytes).sum();
+        // Before the request nothing is covered, afterwards everything.
+        for covered in [0, level as u32] {
+            for age_us in [0, case.wait_us(0) - 1, case.wait_us(0), 2 * case.wait_us(0)] {
+                shell.tracks[0].requested_us = NOW_US - age_us;
+                let is_over = age_us >= case.wait_us(0);
+                let is_end = step == 1 || index % step == 0 || is_over;
+                assert_eq!(shell.is_page_end(0, NOW_US), is_end, "{age_us} us");
+                shell.state.tracks[0].checkpoint = Checkpoint::None;
+                assert_eq!(shell.mark_step(0, NOW_US), 0);
+                shell.state.tracks[0].checkpoint = Checkpoint::Wanted;
+                let marks = if is_over { 0 } else { step };
+                assert_eq!(shell.mark_step(0, NOW_US), marks, "{age_us} us");
+                // 472 bytes of samples in a block, and one block for the rest.
+                let end = (index + covered / 472 + 1).div_ceil(step) * step;
+                let needed = end.min(blocks).saturating_sub(index) as usize * 512;
+                let is_ready = step == 1 || is_over || level >= needed;
+                let conditions = shell.track_conditions(0, NOW_US);
+                assert_eq!(conditions.is_checkpoint_ready, is_ready, "{age_us} us");
+            }
+            shell
+                .streams
+                .iter_mut()
+                .for_each(Stream::request_checkpoint);
+        }
+    });
+}
+
+#[test]
+fn a_turn_is_over_at_its_end_or_without_a_full_block() {
+    // Half of the rings are 16 KiB and 8 KiB: 32 and 16 blocks.
+    for (is_shared, blocks) in [(true, 16), (false, 32)] {
+        for index in 0..100 {
+            let case = Case {
+                file: (6400, 4096, index),
+                is_shared,
+                ..CASE
+            };
+            with(&case, Config::default(), |shell, _| {
+                assert!(shell.is_turn_over(), "no write is open");
+                shell.state.card = Card::Writing(0);
+                assert!(shell.is_turn_over(), "no block is full");
+                shell.fill(NOW_US);
+                assert_eq!(shell.is_turn_over(), index % blocks == 0, "block {index}");
+            });
+        }
+    }
+}
+
+#[test]
+fn files_are_old_and_their_names_due_at_the_given_ages() {
+    for (age_us, rotate_us, is_old) in [
+        (0, None, false),
+        (9_999_999, Some(10 * SECOND_US), false),
+        (10_000_000, Some(10 * SECOND_US), true),
+        (59_000_000, None, false),
+    ] {
+        let config = Config {
+            rotate_us,
+            when_full: WhenFull::RemoveOldest,
+            ..Config::default()
+        };
+        with(&CASE, config, |shell, _| {
+            assert_eq!(shell.urgent_us(), 30 * SECOND_US);
+            shell.tracks[0].file.as_mut().unwrap().opened_us = NOW_US - age_us;
+            let conditions = shell.track_conditions(0, NOW_US);
+            assert_eq!(conditions.is_rotation_due, is_old);
+            assert!(!conditions.needs_name && !conditions.is_name_due);
+            shell.tracks[0].set_durable();
+            let conditions = shell.track_conditions(0, NOW_US);
+            assert!(conditions.needs_name);
+            assert_eq!(conditions.is_name_due, age_us >= 5 * SECOND_US);
+            assert_eq!(conditions.next_blocks, 2048);
+            assert_eq!(shell.track_conditions(1, NOW_US).next_blocks, 0);
+        });
+    }
+}
+
+#[test]
+fn the_cost_of_a_postponed_checkpoint_is_halved_after_a_sixteenth_of_its_window() {
+    for is_shared in [true, false] {
+        let case = Case { is_shared, ..CASE };
+        with(&case, Config::default(), |shell, case| {
+            let cost = |shell: &Tested| u64::from(shell.costs.commit.us());
+            shell.tracks[0].requested_us = NOW_US;
+            let full_us = case.measured.commit;
+            shell.fade_postponed_cost(0, NOW_US + 10 * SECOND_US);
+            assert_eq!(cost(shell), full_us, "no checkpoint is pending");
+            shell.state.tracks[0].checkpoint = Checkpoint::Wanted;
+            // A checkpoint may wait a quarter of the window of 1 s for the end of a page; then it is late.
+            for (age_us, fraction) in [
+                (250_000, 1),
+                (312_499, 1),
+                (312_500, 2),
+                (374_999, 2),
+                (375_000, 4),
+                (600_000, 8),
+                (662_499, 8),
+                (662_500, 16),
+            ] {
+                shell.fade_postponed_cost(0, NOW_US + age_us);
+                assert_eq!(cost(shell), full_us / fraction, "after {age_us} us");
+            }
+        });
+    }
+}
