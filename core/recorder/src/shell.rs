@@ -8,6 +8,10 @@
 mod conditions;
 mod orders;
 mod publish;
+#[cfg(test)]
+mod test_rig;
+#[cfg(test)]
+mod tests;
 
 use crate::Clock;
 use crate::admission::Costs;

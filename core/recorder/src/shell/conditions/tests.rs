@@ -1,227 +1,16 @@
 //! Conditions of shells with given rings, rates, costs and files, compared with formulas over plain numbers.
 
 use super::*;
-use crate::control::Control;
-use crate::format::{Column, Format, Kind, Schema};
-use crate::limits::Limits;
-use crate::plan::File;
 use crate::recorder::Config;
-use crate::ring::{Producer, Ring};
-use crate::shell::ShellParts;
-use crate::stream::StreamConfig;
-use crate::volume::{Extent, Reserved};
-use cardiograph_card::{Block as Bytes, WriteError};
-use core::sync::atomic::AtomicU8;
+use crate::shell::test_rig::*;
+use std::println;
+use std::vec;
 use std::vec::Vec;
-use std::{println, vec};
 
-const SAMPLE_BYTES: usize = 8;
-static SCHEMAS: [Schema; 1] = [Schema::new(&[Column {
-    name: "time_us",
-    kind: Kind::U64,
-}])];
-const FORMAT: Format = Format::Binary(&SCHEMAS);
-const SECOND_US: u64 = 1_000_000;
 /// The specification's limit of a stall.
 const BUSY_US: u64 = 250_000;
 /// Blocks of a flash page.
 const PAGE: u32 = 64;
-const NOW_US: u64 = 60 * SECOND_US;
-
-/// A card that is never used.
-struct NoCard;
-
-impl BlockDevice for NoCard {
-    type Error = ();
-
-    async fn acquire(&mut self) -> Result<(), ()> {
-        Err(())
-    }
-
-    fn blocks(&self) -> u32 {
-        0
-    }
-
-    async fn read(&mut self, _: u32, _: &mut [Bytes]) -> Result<(), ()> {
-        Err(())
-    }
-
-    async fn write(&mut self, _: u32, _: &[Bytes]) -> Result<(), WriteError<()>> {
-        unreachable!()
-    }
-
-    async fn begin(&mut self, _: u32, _: u32) -> Result<(), WriteError<()>> {
-        unreachable!()
-    }
-
-    async fn push(&mut self, _: &Bytes) -> Result<(), WriteError<()>> {
-        unreachable!()
-    }
-
-    async fn end(&mut self) -> Result<(), WriteError<()>> {
-        unreachable!()
-    }
-}
-
-struct NoDelay;
-
-impl DelayNs for NoDelay {
-    async fn delay_ns(&mut self, _: u32) {}
-}
-
-/// One stream, in numbers.
-#[derive(Clone, Copy)]
-struct Of {
-    capacity: usize,
-    level: usize,
-    rate: u64,
-    window_us: u64,
-    durable_us: u64,
-}
-
-/// Measured costs, in us.
-#[derive(Clone, Copy)]
-struct Measured {
-    commit: u64,
-    read: u64,
-    step: u64,
-    longest: u64,
-    /// Mean time per block.
-    block: u64,
-}
-
-#[derive(Clone, Copy)]
-struct Case {
-    streams: [Of; 2],
-    measured: Measured,
-    /// First block, length, and index in the file of track 0.
-    file: (u32, u32, u32),
-    /// Length of the prepared file.
-    ahead: u32,
-    is_reading: bool,
-    is_shared: bool,
-}
-
-const CASE: Case = Case {
-    streams: [
-        Of {
-            capacity: 32_768,
-            level: 4_000,
-            rate: 60_000,
-            window_us: SECOND_US,
-            durable_us: NOW_US - 300_000,
-        },
-        Of {
-            capacity: 16_384,
-            level: 800,
-            rate: 9_000,
-            window_us: 3 * SECOND_US,
-            durable_us: NOW_US - 100_000,
-        },
-    ],
-    measured: Measured {
-        commit: 7_000,
-        read: 3_000,
-        step: 12_000,
-        longest: 90_000,
-        block: 400,
-    },
-    file: (6400, 4096, 640),
-    ahead: 2048,
-    is_reading: false,
-    is_shared: true,
-};
-
-type Tested<'a> = Shell<'a, NoCard, fn() -> u64, NoDelay, fn(Event), 2>;
-
-fn file(slot: u8, start: u32, blocks: u32) -> Reserved {
-    Reserved {
-        slot,
-        prefix: *b"LOG",
-        extension: *b"BIN",
-        id: None,
-        is_version_0_1: false,
-        extent: Extent { start, blocks },
-        epoch: 1,
-        note: 1,
-    }
-}
-
-/// Observes a cost until it is this one: a cost at most doubles, and falls by a quarter of the difference.
-fn settle(cost: &mut crate::admission::Cost, us: u64) {
-    for _ in 0..100 {
-        cost.observe(us as u32);
-    }
-    // What rounding leaves over the difference of a quarter.
-    assert!(u64::from(cost.us()).abs_diff(us) <= 3, "{}", cost.us());
-}
-
-/// Builds the shell of a case, and calls `test` with it.
-fn with(case: &Case, config: Config, test: impl FnOnce(&mut Tested, &Case)) {
-    let mut case = *case;
-    let control = Control::new();
-    let ring = |of: &Of| -> Ring<Vec<AtomicU8>> {
-        Ring::over((0..of.capacity).map(|_| AtomicU8::new(0)).collect())
-    };
-    let mut rings = case.streams.each_ref().map(ring);
-    let mut producers: Vec<Producer> = vec![];
-    let mut at = 0;
-    let streams = rings.each_mut().map(|ring| {
-        let (producer, consumer) = ring.split(FORMAT);
-        producers.push(producer);
-        let of = case.streams[at];
-        let config = StreamConfig {
-            prefix: *b"LOG",
-            format: FORMAT,
-            window: Window::Us(of.window_us),
-        };
-        let track = if case.is_shared { 0 } else { at as u8 };
-        at += 1;
-        let mut stream = Stream::new(config, consumer, at as u8 - 1, track);
-        stream.rate.observe(SECOND_US, of.rate as u32);
-        stream.durable_before_us = of.durable_us;
-        stream
-    });
-    for (producer, of) in producers.iter_mut().zip(&case.streams) {
-        for _ in 0..of.level / SAMPLE_BYTES {
-            producer.push(&[7; SAMPLE_BYTES], NOW_US).unwrap();
-        }
-    }
-    let now: fn() -> u64 = || NOW_US;
-    let events: fn(Event) = |_| ();
-    let parts = ShellParts {
-        medium: NoCard,
-        clock: now,
-        delay: NoDelay,
-        events,
-        control: &control,
-        reads: None,
-    };
-    let mut shell: Tested = Shell::new(parts, config, Limits::PRODUCT, streams);
-    let (start, blocks, index) = case.file;
-    shell.state.card = Card::Idle;
-    shell.state.tracks[0].file = Some(File {
-        blocks,
-        index,
-        durable: 0,
-    });
-    shell.files.put(&file(0, start, blocks));
-    shell.files.put(&file(1, 90_000, case.ahead));
-    let track = &mut shell.tracks[0];
-    assert!(track.ahead.push(0).is_ok() && track.ahead.push(1).is_ok());
-    assert!(track.begin(NOW_US - 4 * SECOND_US).is_some());
-    shell.now.is_reading = case.is_reading;
-    settle(&mut shell.costs.commit, case.measured.commit);
-    settle(&mut shell.costs.read, case.measured.read);
-    shell.costs.observe_step(case.measured.step as u32);
-    shell
-        .costs
-        .observe_block(case.measured.block as u32 * 100, 100);
-    shell.costs.longest_us = case.measured.longest as u32;
-    case.measured.commit = shell.costs.commit.us().into();
-    case.measured.read = shell.costs.read.us().into();
-    test(&mut shell, &case);
-}
 
 impl Of {
     fn pushed_bytes(&self) -> usize {
@@ -347,7 +136,7 @@ fn cases() -> Vec<Case> {
 fn with_each(test: impl Fn(&mut Tested, &Case)) {
     for (at, case) in cases().iter().enumerate() {
         println!("case {at}");
-        with(case, Config::default(), &test);
+        with(case, Config::default(), |shell, _, case| test(shell, case));
     }
 }
 
@@ -466,7 +255,7 @@ fn a_turn_is_over_at_its_end_or_without_a_full_block() {
                 is_shared,
                 ..CASE
             };
-            with(&case, Config::default(), |shell, _| {
+            with(&case, Config::default(), |shell, _, _| {
                 assert!(shell.is_turn_over(), "no write is open");
                 shell.state.card = Card::Writing(0);
                 assert!(shell.is_turn_over(), "no block is full");
@@ -490,7 +279,7 @@ fn files_are_old_and_their_names_due_at_the_given_ages() {
             when_full: WhenFull::RemoveOldest,
             ..Config::default()
         };
-        with(&CASE, config, |shell, _| {
+        with(&CASE, config, |shell, _, _| {
             assert_eq!(shell.urgent_us(), 30 * SECOND_US);
             shell.tracks[0].file.as_mut().unwrap().opened_us = NOW_US - age_us;
             let conditions = shell.track_conditions(0, NOW_US);
@@ -510,7 +299,7 @@ fn files_are_old_and_their_names_due_at_the_given_ages() {
 fn the_cost_of_a_postponed_checkpoint_is_halved_after_a_sixteenth_of_its_window() {
     for is_shared in [true, false] {
         let case = Case { is_shared, ..CASE };
-        with(&case, Config::default(), |shell, case| {
+        with(&case, Config::default(), |shell, _, case| {
             let cost = |shell: &Tested| u64::from(shell.costs.commit.us());
             shell.tracks[0].requested_us = NOW_US;
             let full_us = case.measured.commit;
