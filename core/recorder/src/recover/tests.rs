@@ -136,7 +136,7 @@ fn recovery_of_text_reads_the_blocks_after_the_last_durable_ones() {
         let expected = (Some(7), 3, 2, 1);
         let totals = (found.number, found.samples, found.gaps, found.lost);
         assert_eq!(totals, expected, "{end} blocks");
-        // What the last mandatory mark says.
+        // The durable blocks in the last mandatory mark.
         let known = (end / 64 * 64).saturating_sub(1) / 50 * 50;
         // Data without a mark for more than 128 blocks is not part of the file. Block 0 is read to determine the
         // kind, the number, and the session, which block 1 may have; the last mark, for totals and text.

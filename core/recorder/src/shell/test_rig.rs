@@ -136,7 +136,7 @@ pub(super) const CASE: Case = Case {
 
 pub(super) type Tested<'a> = Shell<'a, NoCard, fn() -> u64, Delay, Box<dyn FnMut(Event) + 'a>, 2>;
 
-/// What is outside a shell.
+/// Everything outside a shell.
 pub(super) struct Outside<'a> {
     pub(super) control: &'a Control,
     pub(super) producers: Vec<Producer<'a>>,

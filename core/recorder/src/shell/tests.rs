@@ -1,4 +1,4 @@
-//! Single decisions of the shell that no recording shows by itself.
+//! Single decisions of the shell, in states that recordings rarely reach.
 
 use super::test_rig::*;
 use super::*;
