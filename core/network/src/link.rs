@@ -11,6 +11,9 @@
 //!                                            Start <── 8 s ── Resting
 //! ```
 //!
+//! Settings that were read again and name another router restart the search for it: from `Joining` and `Joined` in `Start`,
+//! from `AccessPoint` as soon as no client is connected.
+//!
 //! In `Joining`, attempts are separated by pauses of 1, 2, 4 and then 8 s. In `AccessPoint`, the router is tried again
 //! after 1, 2, 4, 8 and then 16 min, but never while a client is connected and not in the minute after the last one
 //! left. Every join resets both. The access point is closed during the attempts, because its channel would have to
@@ -53,7 +56,7 @@ impl fmt::Display for JoinFailure {
         match self {
             JoinFailure::WrongPassword => write!(
                 f,
-                "the router refuses the password; correct it in {FILE_NAME} and restart the board"
+                "the router refuses the password; correct it in {FILE_NAME} on the card"
             ),
             JoinFailure::NotFound => write!(
                 f,
@@ -130,6 +133,11 @@ pub enum Event {
     Clients(u8),
     /// The access point did not open, or closed.
     AccessPointClosed,
+    /// The settings were read again, and name another router or password, or no router any more.
+    RouterChanged {
+        /// False if they name no router.
+        has_router: bool,
+    },
 }
 
 /// Chooses between the router and the access point.
@@ -217,6 +225,7 @@ impl Link {
     /// Takes note of an event.
     pub fn handle(&mut self, event: Event, now_ms: u64) {
         match (self.state, event) {
+            (_, Event::RouterChanged { has_router }) => self.change_router(has_router, now_ms),
             (State::Joining { .. }, Event::Joined) => {
                 self.state = State::Joined;
                 self.interval_ms = RETRY_MS[0];
@@ -255,6 +264,20 @@ impl Link {
             }
             _ => (),
         }
+    }
+
+    fn change_router(&mut self, has_router: bool, now_ms: u64) {
+        self.has_router = has_router;
+        self.failure = None;
+        self.interval_ms = RETRY_MS[0];
+        self.state = match self.state {
+            State::Joining { .. } | State::Joined => State::Start,
+            State::AccessPoint { clients, .. } => State::AccessPoint {
+                clients,
+                retry_ms: has_router.then_some(now_ms),
+            },
+            state => state,
+        };
     }
 
     fn join(&mut self, now_ms: u64) -> Action {

@@ -102,6 +102,63 @@ fn joins_a_router_that_is_up_and_stays() {
 }
 
 #[test]
+fn settings_that_name_a_router_later_are_used_once_no_client_is_connected() {
+    for clients in [0, 1] {
+        let mut radio = Radio::new(false, |_| true);
+        radio.run_until(10 * MINUTE_MS);
+        radio.clients(clients);
+        radio
+            .link
+            .handle(Event::RouterChanged { has_router: true }, radio.now_ms);
+        radio.run_until(20 * MINUTE_MS);
+        if clients > 0 {
+            assert_eq!(radio.joins_ms, []);
+            radio.clients(0);
+        }
+        radio.run_until(30 * MINUTE_MS);
+        // After the last client, the access point stays open for a minute.
+        let join_ms = [10 * MINUTE_MS, 21 * MINUTE_MS][usize::from(clients)];
+        assert_eq!(radio.joins_ms, [join_ms]);
+        assert_eq!(radio.link.state(), State::Joined);
+    }
+}
+
+#[test]
+fn a_corrected_password_is_used_at_once_and_its_failure_forgotten() {
+    let mut radio = Radio::new(true, |now_ms| now_ms > 10 * MINUTE_MS);
+    radio.failure = JoinFailure::WrongPassword;
+    radio.run_until(10 * MINUTE_MS);
+    assert_eq!(radio.link.failure(), Some(JoinFailure::WrongPassword));
+    radio.joins_ms.clear();
+    radio
+        .link
+        .handle(Event::RouterChanged { has_router: true }, radio.now_ms);
+    assert_eq!(radio.link.failure(), None);
+    radio.run_until(11 * MINUTE_MS);
+    assert_eq!(radio.joins_ms, [10 * MINUTE_MS]);
+    assert_eq!(radio.link.state(), State::Joined);
+}
+
+#[test]
+fn another_router_replaces_the_one_in_use_and_no_router_opens_the_access_point() {
+    let mut radio = Radio::new(true, |_| true);
+    radio.run_until(MINUTE_MS);
+    radio
+        .link
+        .handle(Event::RouterChanged { has_router: true }, radio.now_ms);
+    radio.run_until(2 * MINUTE_MS);
+    assert_eq!(radio.joins_ms, [0, MINUTE_MS]);
+    radio
+        .link
+        .handle(Event::RouterChanged { has_router: false }, radio.now_ms);
+    radio.run_until(60 * MINUTE_MS);
+    assert_eq!(
+        (radio.joins_ms.len(), &radio.opens_ms[..]),
+        (2, &[2 * MINUTE_MS][..])
+    );
+}
+
+#[test]
 fn pauses_between_attempts_grow_until_the_access_point_opens() {
     let mut radio = Radio::new(true, |_| false);
     radio.run_until(MINUTE_MS);
@@ -225,6 +282,7 @@ fn event() -> impl Strategy<Value = Event> {
         Just(Event::RouterLost),
         Just(Event::AccessPointClosed),
         (0..4_u8).prop_map(Event::Clients),
+        any::<bool>().prop_map(|has_router| Event::RouterChanged { has_router }),
     ]
 }
 
@@ -236,7 +294,7 @@ proptest! {
         has_router: bool,
         steps in proptest::collection::vec((proptest::option::of(event()), 0..40_000_u64), 1..200),
     ) {
-        let mut link = Link::new(has_router);
+        let (mut link, mut has_router) = (Link::new(has_router), has_router);
         let (mut now_ms, mut clients, mut is_open, mut since_ms) = (0, 0, false, 0);
         for (event, pause_ms) in steps {
             loop {
@@ -270,6 +328,7 @@ proptest! {
                 match event {
                     Event::Clients(number) if is_open => clients = number,
                     Event::AccessPointClosed if is_open => (is_open, clients) = (false, 0),
+                    Event::RouterChanged { has_router: now } => has_router = now,
                     _ => (),
                 }
             }

@@ -145,6 +145,9 @@ async fn stop_on_press(button: Input<'static>) {
 
 /// Reports an event, unless it is an ordinary checkpoint.
 fn report(event: Event) {
+    if matches!(event, Event::Opened { .. }) {
+        settings::FILE_BEGUN.signal(());
+    }
     if !matches!(event, Event::Checkpoint { is_late: false, .. }) {
         println!("{event}");
     }

@@ -106,6 +106,8 @@ pub async fn start(
         access_point,
     };
 
+    let follow = settings::follow_router(desk, settings.router.clone());
+    spawner.spawn(follow.expect("spawned once"));
     let server = server(desk, settings, actions);
     spawner.spawn(run(router_runner).expect("spawned twice"));
     spawner.spawn(run(access_point_runner).expect("spawned twice"));

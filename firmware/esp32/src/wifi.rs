@@ -1,9 +1,10 @@
 //! The radio, as the link between router and access point demands it.
 
+use crate::settings::ROUTER_CHANGED;
 use cardiograph_network::{ADDRESS, Action, Event, JoinFailure, Link, Passphrase, Router, State};
 use core::cell::Cell;
 use critical_section::Mutex;
-use embassy_futures::select::{Either, select};
+use embassy_futures::select::{Either, Either3, select, select3};
 use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
 use embassy_sync::watch::Watch;
 use embassy_time::{Instant, Timer, with_deadline};
@@ -79,7 +80,10 @@ pub async fn run(mut radio: Radio) {
                 }
                 _ => {
                     network.send(Network::None);
-                    wait_until(until_ms).await;
+                    let wait = select(wait_until(until_ms), ROUTER_CHANGED.wait());
+                    if let Either::Second(router) = wait.await {
+                        radio.change_router(&mut link, router);
+                    }
                     link.next(now_ms())
                 }
             },
@@ -146,16 +150,27 @@ impl Radio {
             .set_config(&Config::AccessPoint(access_point))
     }
 
-    /// Waits until the connection to the router ends.
+    /// Waits until the connection to the router ends, or until the settings name another router.
     async fn keep(&mut self, link: &mut Link) {
-        let _ = self.controller.wait_for_disconnect_async().await;
-        println!("the connection to the router ended");
-        link.handle(Event::RouterLost, now_ms());
+        let end = self.controller.wait_for_disconnect_async();
+        match select(end, ROUTER_CHANGED.wait()).await {
+            Either::First(_) => {
+                println!("the connection to the router ended");
+                link.handle(Event::RouterLost, now_ms());
+            }
+            Either::Second(router) => self.change_router(link, router),
+        }
+    }
+
+    fn change_router(&mut self, link: &mut Link, router: Option<Router>) {
+        let has_router = router.is_some();
+        self.router = router;
+        link.handle(Event::RouterChanged { has_router }, now_ms());
     }
 
     /// Counts the clients of the access point until it has to close. Listens without a pause: a client whose
     /// departure is missed would keep the access point open for good.
-    async fn count_clients(&self, link: &mut Link) -> Action {
+    async fn count_clients(&mut self, link: &mut Link) -> Action {
         let Ok(mut events) = self.controller.subscribe() else {
             link.handle(Event::AccessPointClosed, now_ms());
             return link.next(now_ms());
@@ -167,12 +182,23 @@ impl Radio {
                 Action::Wait(until_ms) => until_ms,
                 action => return action,
             };
-            match select(wait_until(until_ms), events.next_event_pure()).await {
-                Either::Second(EventInfo::AccessPointStationConnected { aid, .. }) => {
+            let wait = select3(
+                wait_until(until_ms),
+                events.next_event_pure(),
+                ROUTER_CHANGED.wait(),
+            );
+            match wait.await {
+                Either3::Second(EventInfo::AccessPointStationConnected { aid, .. }) => {
                     clients |= 1 << (u32::from(aid) % u32::BITS);
                 }
-                Either::Second(EventInfo::AccessPointStationDisconnected { aid, .. }) => {
+                Either3::Second(EventInfo::AccessPointStationDisconnected { aid, .. }) => {
                     clients &= !(1 << (u32::from(aid) % u32::BITS));
+                }
+                Either3::Third(router) => {
+                    self.router = router;
+                    let has_router = self.router.is_some();
+                    link.handle(Event::RouterChanged { has_router }, now_ms());
+                    continue;
                 }
                 _ => continue,
             }
