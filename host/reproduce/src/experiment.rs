@@ -57,6 +57,7 @@ pub struct Operations {
     /// First file of each phase, and the end of the last phase.
     first_files: Vec<u32>,
     downloads: Vec<Operation>,
+    server_reads_ns: Vec<u64>,
     driver_timeouts: u64,
 }
 
@@ -72,6 +73,7 @@ impl Operations {
             all: Vec::new(),
             first_files,
             downloads: Vec::new(),
+            server_reads_ns: Vec::new(),
             driver_timeouts: 0,
         }
     }
@@ -89,6 +91,11 @@ impl Operations {
     /// Returns the downloads of a web server's client, from the connection to the last byte.
     pub fn downloads(&self) -> &[Operation] {
         &self.downloads
+    }
+
+    /// Returns the times of the web server's calls that read from the card, in ns.
+    pub fn server_reads_ns(&self) -> &[u64] {
+        &self.server_reads_ns
     }
 
     /// Returns the operations of one phase or of all, with any offset or with offsets in a range.
@@ -120,6 +127,7 @@ impl From<Vec<Operation>> for Operations {
             all,
             first_files: Vec::new(),
             downloads: Vec::new(),
+            server_reads_ns: Vec::new(),
             driver_timeouts: 0,
         }
     }
@@ -218,6 +226,7 @@ impl Experiment {
             let served = web::serve(card, &board, server, &workload, seed, &mut operations)
                 .map_err(|error| self.failed(&error))?;
             operations.downloads = served.downloads;
+            operations.server_reads_ns = served.reads_ns;
             operations.driver_timeouts = served.driver_timeouts;
             return Ok((operations, served.card));
         }

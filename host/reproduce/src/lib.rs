@@ -20,6 +20,7 @@ mod experiment;
 pub mod figures;
 mod fit;
 pub mod fitting;
+mod floor;
 mod known;
 mod measure;
 mod outcome;

@@ -1,6 +1,7 @@
 //! Evaluation of one number from the operations of a run.
 
 use crate::experiment::Operations;
+use crate::floor;
 use crate::row::Query;
 use cardiograph_timing::{Latencies, Stalls, buckets_below};
 use serde::Deserialize;
@@ -36,8 +37,23 @@ pub enum Measure {
     StallLatencyMedian,
     /// Rise of the lowest latency of a file, per 16 kB written before the file.
     FloorSlope,
+    /// Payload from one step of the lowest latency of a file to the next.
+    FloorStep,
+    /// Number of steps of the lowest latency of a file, from one of double height to the next.
+    FloorStepsPerDouble,
+    /// Number of operations per second: their number over the sum of the latencies.
+    OperationsPerSecond,
     /// Mean throughput of the downloads of a web server's client.
     DownloadThroughput,
+    /// Throughput of the slowest download.
+    DownloadThroughputMin,
+    /// Throughput of the fastest download.
+    DownloadThroughputMax,
+    /// Mean time of a web server's calls that read from the card, waiting for the card included.
+    ServerReadMean,
+    /// Time that 1 % of a web server's calls that read from the card exceed.
+    #[serde(rename = "server-read-p99")]
+    ServerReadP99,
     /// Time that study 1's load takes on two cores at once, divided by its time on one core; measured on the
     /// host, without a card.
     TwoCores,
@@ -45,9 +61,6 @@ pub enum Measure {
     /// on the host, without a card.
     OneCoreTwice,
 }
-
-/// Payload per which [`Measure::FloorSlope`] is stated, in bytes.
-const SLOPE_BYTES: f64 = 16_000.0;
 
 impl Measure {
     /// Returns true for measures that run on the host, without a card.
@@ -95,15 +108,30 @@ pub fn evaluate(query: &Query, operations: &Operations) -> Option<f64> {
         Measure::StallSpacingMode => number(peaks.mode_spacing_bytes()),
         Measure::StallSpacingMedian => number(peaks.median_spacing_bytes()),
         Measure::StallLatencyMedian => number(peaks.median_latency_ns()),
-        Measure::FloorSlope => floor_slope(selected),
-        Measure::DownloadThroughput => mean(
-            operations
-                .downloads()
-                .iter()
-                .map(|download| download.length_bytes as f64 / download.duration_ns() as f64 * 1e9),
-        ),
+        Measure::FloorSlope => floor::slope(selected),
+        Measure::FloorStep => floor::step_bytes(selected, query.threshold_ns as f64),
+        Measure::FloorStepsPerDouble => {
+            floor::steps_per_double(selected, query.threshold_ns as f64)
+        }
+        Measure::OperationsPerSecond => (sum_ns > 0.0).then(|| times.count() as f64 / sum_ns * 1e9),
+        Measure::DownloadThroughput => mean(download_rates(operations)),
+        Measure::DownloadThroughputMin => download_rates(operations).min_by(f64::total_cmp),
+        Measure::DownloadThroughputMax => download_rates(operations).max_by(f64::total_cmp),
+        Measure::ServerReadMean => mean(operations.server_reads_ns().iter().map(|&ns| ns as f64)),
+        Measure::ServerReadP99 => {
+            let mut reads = Latencies::<BUCKETS>::default();
+            let all = operations.server_reads_ns().iter();
+            all.for_each(|&ns| reads.push(ns, 0));
+            number(reads.percentile_ns(990_000))
+        }
         Measure::TwoCores | Measure::OneCoreTwice => None,
     }
+}
+
+/// Returns the throughput of each download in B/s.
+fn download_rates(operations: &Operations) -> impl Iterator<Item = f64> {
+    let downloads = operations.downloads().iter();
+    downloads.map(|download| download.length_bytes as f64 / download.duration_ns() as f64 * 1e9)
 }
 
 fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
@@ -131,53 +159,14 @@ fn fast_between(is_slow: impl Iterator<Item = bool>) -> Option<f64> {
     mean(runs.into_iter())
 }
 
-/// Returns the slope of the least-squares line through the lowest latency of each file over the payload
-/// before the file.
-fn floor_slope(operations: impl Iterator<Item = cardiograph_workload::Operation>) -> Option<f64> {
-    let mut floors: Vec<(u32, f64, f64)> = Vec::new();
-    let mut before = 0.0;
-    for operation in operations {
-        let ns = operation.duration_ns() as f64;
-        match floors.last_mut() {
-            Some((file, _, floor)) if *file == operation.file => *floor = floor.min(ns),
-            _ => floors.push((operation.file, before, ns)),
-        }
-        before += operation.length_bytes as f64;
-    }
-    let count = floors.len() as f64;
-    let mean = |of: &dyn Fn(&(u32, f64, f64)) -> f64| floors.iter().map(of).sum::<f64>() / count;
-    let (x, y) = (mean(&|floor| floor.1), mean(&|floor| floor.2));
-    let covariance = mean(&|floor| (floor.1 - x) * (floor.2 - y));
-    let variance = mean(&|floor| (floor.1 - x).powi(2));
-    (variance > 0.0).then(|| covariance / variance * SLOPE_BYTES)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cardiograph_workload::{Operation, OperationKind};
 
     #[test]
     fn only_runs_of_fast_writes_between_slow_ones_count() {
         let slow = "..s...ss..s....".chars().map(|letter| letter == 's');
         assert_eq!(fast_between(slow), Some(2.5));
         assert_eq!(fast_between([false, true].into_iter()), None);
-    }
-
-    #[test]
-    fn floor_slope_matches_a_constructed_rise() {
-        let operations = (0..100u32).flat_map(|file| {
-            (0..10u64).map(move |call| Operation {
-                kind: OperationKind::Write,
-                file,
-                offset_bytes: call * 100,
-                length_bytes: 100,
-                start_ns: 0,
-                end_ns: 5_000 + u64::from(file) * 1_000 + call * 77,
-            })
-        });
-        // The floor rises by 1 µs per file of 1 kB.
-        let slope = floor_slope(operations).unwrap();
-        assert!((slope - 16_000.0).abs() < 1e-6, "{slope}");
     }
 }

@@ -21,9 +21,11 @@ pub struct Outcome {
     /// The published row.
     pub row: Row,
     /// Results of all members and seeds in the row's unit, in ascending order. If the row has a second set of
-    /// assumptions, these are the results with both.
+    /// assumptions, these are the results with both. If the number is a spread, they are divided by the lowest of the
+    /// member.
     pub simulated: Vec<f64>,
-    /// Median over the seeds of each member of the card's ensemble, in ascending order.
+    /// Median over the seeds of each member of the card's ensemble, in ascending order; one for each set of assumptions.
+    /// If the number is a spread, the highest result instead.
     pub members: Vec<f64>,
     /// Number of times the card's driver timed out on a busy card and was called again, in the run of the first member
     /// and seed; those of the denominator and of the second assumptions included.
@@ -269,23 +271,26 @@ fn outcome_of(at: usize, row: &Row, by_query: &Results) -> Outcome {
         members.extend(&simulated);
     }
     for (member, values) in value.of_members.iter().enumerate() {
-        let mut results: Vec<f64> = match &row.over {
+        let values: &[Option<f64>] = values;
+        let in_unit = |value: &f64| in_unit(*value, &row.unit);
+        let converted = |values: &[Option<f64>]| values.iter().flatten().map(in_unit).collect();
+        let of_runs: Vec<Vec<f64>> = match &row.over {
             Some(_) => {
                 let pairs = values.iter().zip(denominator.of_member(member));
-                pairs
-                    .filter_map(|(value, over)| Some((*value)? / (*over)?))
-                    .collect()
+                let ratios = pairs.filter_map(|(value, over)| Some((*value)? / (*over)?));
+                vec![ratios.collect()]
             }
-            None => values
-                .iter()
-                .chain(other.of_member(member))
-                .flatten()
-                .map(|value| in_unit(*value, &row.unit))
-                .collect(),
+            None if row.is_spread => vec![over_lowest(values)],
+            None => vec![converted(values), converted(other.of_member(member))],
         };
-        results.sort_by(f64::total_cmp);
-        members.extend(median_of(&results));
-        simulated.extend(results);
+        for mut results in of_runs {
+            results.sort_by(f64::total_cmp);
+            members.extend(match row.is_spread {
+                true => results.last().copied(),
+                false => median_of(&results),
+            });
+            simulated.extend(results);
+        }
     }
     simulated.sort_by(f64::total_cmp);
     members.sort_by(f64::total_cmp);
@@ -302,6 +307,13 @@ fn of_trace(trace: &str, row: &Row) -> Option<f64> {
     let operations = stand_in::operations(trace).ok()?;
     let value = measure::evaluate(&row.query, &operations)?;
     Some(in_unit(value, &row.unit))
+}
+
+/// Returns the results of several runs, divided by the lowest.
+fn over_lowest(values: &[Option<f64>]) -> Vec<f64> {
+    let lowest = values.iter().flatten().copied().min_by(f64::total_cmp);
+    let of_lowest = |lowest| values.iter().flatten().map(move |value| value / lowest);
+    lowest.map(of_lowest).into_iter().flatten().collect()
 }
 
 /// Converts a result in ns, bytes or B/s to the unit of a row.
@@ -417,5 +429,22 @@ mod tests {
             (found.interval(), found.median(), found.driver_timeouts),
             (Some([30.0, 90.0]), Some(60.0), 3)
         );
+        assert_eq!(found.range(), Some([30.0, 90.0]));
+    }
+
+    #[test]
+    fn the_spread_of_a_card_is_its_highest_result_over_its_lowest() {
+        let row = Row {
+            is_spread: true,
+            unit: "1".to_string(),
+            ..row("highest peak, open/close")
+        };
+        let found = outcome(
+            &row,
+            &[&[20e6, 30e6, 10e6], &[40e6, 40e6, 44e6], &[5e6, 5e6, 5e6]],
+            &[],
+        );
+        assert_eq!(found.members, [1.0, 1.1, 3.0]);
+        assert_eq!(found.interval(), Some([1.0, 3.0]));
     }
 }

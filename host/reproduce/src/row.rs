@@ -125,6 +125,8 @@ pub struct Row {
     /// Evaluation of the same number with other assumptions, where the study leaves values open; the results then form
     /// a range.
     pub other: Option<Query>,
+    /// True if the number is not that of a run, but the highest of several runs over the lowest.
+    pub is_spread: bool,
 }
 
 /// A statistic of selected operations of an experiment.
@@ -173,6 +175,8 @@ struct Entry {
     keys: Keys,
     over: Option<Keys>,
     other: Option<Keys>,
+    #[serde(default)]
+    spread: bool,
 }
 
 #[derive(Clone, Default, Deserialize)]
@@ -282,8 +286,15 @@ pub fn study(name: &str) -> Result<Study, String> {
         let keys = entry.keys.or(&file.default);
         let over = entry.over.map(|over| over.or(&keys));
         let other = entry.other.map(|other| other.or(&keys));
-        if over.is_some() && other.is_some() {
-            return Err(format!("{location}: use either `over` or `other`"));
+        if [over.is_some(), other.is_some(), entry.spread]
+            .iter()
+            .filter(|is| **is)
+            .count()
+            > 1
+        {
+            return Err(format!(
+                "{location}: use only one of `over`, `other` and `spread`"
+            ));
         }
         let query = |keys: Keys| keys.query().map_err(|error| format!("{location}: {error}"));
         rows.push(Row {
@@ -297,6 +308,7 @@ pub fn study(name: &str) -> Result<Study, String> {
             query: query(keys)?,
             over: over.map(query).transpose()?,
             other: other.map(query).transpose()?,
+            is_spread: entry.spread,
         });
     }
     debug_assert_eq!(file.name, known);
@@ -396,10 +408,11 @@ mod tests {
             rows.filter(|row| row.role == role).count()
         };
         // Added later: two predictions with two cores, one with a download, and the web server's ten rows,
-        // to two of which its two processor times were fitted.
+        // to two of which its two processor times were fitted. Then ten slowest and fastest downloads, three ratios of
+        // downloads, and two rows of figure 4.11.
         assert_eq!(
             (count(Role::Fit), count(Role::Prediction)),
-            (47 + 2, 44 + 2 + 1 + 8)
+            (47 + 2, 44 + 2 + 1 + 8 + 10 + 3 + 2)
         );
     }
 
@@ -447,6 +460,7 @@ mod tests {
             "other",
             "server",
             "trace",
+            "spread",
         ];
         for (name, text) in FILES {
             let file: toml::Table = toml::from_str(text).unwrap();

@@ -94,6 +94,8 @@ impl Place {
 pub(crate) struct Served {
     /// One operation per download, from the connection to the last byte.
     pub(crate) downloads: Vec<Operation>,
+    /// Time of each of the server's calls that read from the card, in ns.
+    pub(crate) reads_ns: Vec<u64>,
     /// Number of times the driver timed out on a busy card.
     pub(crate) driver_timeouts: u64,
     /// The card, unmounted.
@@ -151,6 +153,7 @@ pub(crate) fn serve(
     let store = card.ok_or_else(|| ExperimentError::new("a task still uses the card"))?;
     Ok(Served {
         downloads: stage.downloads.take(),
+        reads_ns: stage.reads_ns.take(),
         driver_timeouts: store.timeouts(),
         card: store.unmount().map_err(failed)?,
     })
@@ -166,6 +169,8 @@ struct Stage {
     /// Number of downloads after which the client leaves.
     downloads_max: Cell<usize>,
     downloads: RefCell<Vec<Operation>>,
+    /// Time of each of the server's calls that read from the card.
+    reads_ns: RefCell<Vec<u64>>,
     /// True once the client has finished its last download.
     is_done: Cell<bool>,
     failure: RefCell<Option<String>>,
@@ -231,7 +236,7 @@ fn spawn(
     };
     let server_stage = Rc::clone(stage);
     handle.spawn("server", async move {
-        let served = server.run(listener, &server_stage.is_done).await;
+        let served = server.run(listener, &server_stage).await;
         served.unwrap_or_else(|sentence| server_stage.fail(sentence));
     });
     let (clock, stage) = (handle.clone(), Rc::clone(stage));

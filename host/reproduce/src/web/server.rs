@@ -1,13 +1,12 @@
 //! The stock SDWebServer, as far as a download takes time: it blocks, and serves one client at a time.
 
 use super::shared_card::SharedCard;
-use super::{FILE_BYTES, FILE_NAME};
+use super::{FILE_BYTES, FILE_NAME, Stage};
 use cardiograph_sim_net::{Error, Listener, Socket};
 use cardiograph_sim_world::Handle;
 use cardiograph_store::{FatCard, FatFile, StoreError};
 use cardiograph_workload::Store;
 use embedded_io_async::{Read, Write};
-use std::cell::Cell;
 use std::fmt;
 use std::rc::Rc;
 
@@ -35,19 +34,15 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Checks for a client in each turn and serves it, until `is_done` is set.
+    /// Checks for a client in each turn and serves it, until the client is done.
     ///
     /// # Errors
     /// A sentence, if the card or a connection fails.
-    pub(super) async fn run(
-        &self,
-        mut listener: Listener,
-        is_done: &Cell<bool>,
-    ) -> Result<(), String> {
-        while !is_done.get() {
+    pub(super) async fn run(&self, mut listener: Listener, stage: &Stage) -> Result<(), String> {
+        while !stage.is_done.get() {
             // With a timeout of 0, accepts only a client that is already waiting.
             if let Ok(mut socket) = self.handle.with_timeout(0, listener.accept()).await {
-                self.respond(&mut socket).await?;
+                self.respond(&mut socket, stage).await?;
             }
             self.handle.sleep_ns(self.turn_ns).await;
         }
@@ -55,7 +50,7 @@ impl Server {
     }
 
     /// Sends the file, whatever the request, and waits for the client to close the connection.
-    async fn respond(&self, socket: &mut Socket) -> Result<(), String> {
+    async fn respond(&self, socket: &mut Socket, stage: &Stage) -> Result<(), String> {
         read_head(socket).await.map_err(failed)?;
         let opened = self.card.call(|card| card.open(FILE_NAME, false)).await;
         let mut file = opened.map_err(failed)?;
@@ -67,7 +62,9 @@ impl Server {
         let mut piece = vec![0; self.piece_bytes];
         let mut offset_bytes = 0;
         loop {
-            let read_bytes = self.read_piece(&mut file, offset_bytes, &mut piece).await;
+            let read_bytes = self
+                .read_piece(&mut file, offset_bytes, &mut piece, stage)
+                .await;
             let read_bytes = read_bytes.map_err(failed)?;
             if read_bytes == 0 {
                 break;
@@ -92,6 +89,7 @@ impl Server {
         file: &mut FatFile,
         offset_bytes: u64,
         piece: &mut [u8],
+        stage: &Stage,
     ) -> Result<usize, StoreError> {
         let mut filled = 0;
         while filled < piece.len() {
@@ -99,7 +97,10 @@ impl Server {
             let to_buffer_end = (self.buffer_bytes - at % self.buffer_bytes) as usize;
             let end = piece.len().min(filled + to_buffer_end);
             let part = &mut piece[filled..end];
+            let start_ns = self.handle.now_ns();
             let read = self.card.call(|card| card.read(file, at, part)).await?;
+            let ns = self.handle.now_ns() - start_ns;
+            stage.reads_ns.borrow_mut().push(ns);
             if read == 0 {
                 break;
             }
