@@ -6,6 +6,7 @@ mod fat_rig;
 
 mod files;
 mod folders;
+mod places;
 mod volume;
 
 use cardiograph_recorder::{
