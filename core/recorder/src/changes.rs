@@ -508,4 +508,75 @@ mod tests {
         assert_eq!(woken(), [1; 4]);
         assert!(place(&wakers[2]));
     }
+
+    /// Carries out what is pending; returns it.
+    fn carried_out(changes: &Changes) -> Option<Change<'static>> {
+        if !changes.is_pending() {
+            return None;
+        }
+        changes.begin();
+        assert!(!changes.is_pending(), "it is under way");
+        let change = changes.task().change.change;
+        changes.end(Ok(()));
+        Some(change)
+    }
+
+    #[test]
+    fn abandoned_uploads_are_discarded_in_turn_and_before_the_next_change() {
+        let changes = Changes::new();
+        assert_eq!(carried_out(&changes), None);
+        changes.abandon(1);
+        changes.abandon(0);
+        let make = Change::MakeDirectory { path: "/a" };
+        let place = || changes.poll_place(&Context::from_waker(Waker::noop()), &make, &mut None);
+        assert!(place().is_pending());
+        for upload in [0, 1] {
+            let discard = Change::DiscardUpload { upload };
+            assert_eq!(carried_out(&changes), Some(discard));
+        }
+        assert_eq!(carried_out(&changes), None);
+        assert!(place().is_ready() && changes.is_pending());
+        changes.begin();
+        assert_eq!(changes.task().change.get(), make);
+        changes.end(Ok(()));
+        assert!(changes.stage.get() == Stage::Done(Ok(())));
+    }
+
+    /// A task that is dropped while its upload begins cannot discard it.
+    #[test]
+    fn an_upload_that_begins_after_its_task_is_gone_is_discarded() {
+        for result in [Ok(()), Err(FileError::Full)] {
+            let changes = Changes::new();
+            let begin = Change::BeginUpload { bytes: 7 };
+            let context = Context::from_waker(Waker::noop());
+            assert!(changes.poll_place(&context, &begin, &mut None).is_ready());
+            changes.begin();
+            changes.stage.set(Stage::Abandoned);
+            changes.task().begun = 1;
+            changes.end(result);
+            let discard = result
+                .is_ok()
+                .then_some(Change::DiscardUpload { upload: 1 });
+            assert_eq!(carried_out(&changes), discard);
+        }
+    }
+
+    /// Readers have to locate files again only if their blocks may have become free.
+    #[test]
+    fn blocks_become_free_when_files_are_replaced_renamed_or_removed() {
+        let (upload, path) = (0, "/a");
+        let (from, to) = ("/a", "/b");
+        for (change, frees_blocks) in [
+            (Change::BeginUpload { bytes: 1 }, false),
+            (Change::DiscardUpload { upload }, false),
+            (Change::MakeDirectory { path }, false),
+            (Change::Remove { path }, true),
+            (Change::Rename { from, to }, true),
+        ] {
+            let changes = Changes::new();
+            let context = Context::from_waker(Waker::noop());
+            assert!(changes.poll_place(&context, &change, &mut None).is_ready());
+            assert_eq!(changes.frees_blocks(), frees_blocks, "{change:?}");
+        }
+    }
 }

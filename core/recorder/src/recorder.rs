@@ -471,3 +471,39 @@ fn tracks_of<const N: usize>(streams: [StreamConfig; N]) -> [u8; N] {
     }
     tracks
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{MAGOD2, Window};
+
+    #[test]
+    fn only_binary_streams_with_the_same_prefix_share_a_track() {
+        const BINARY: Format = Format::Binary(&[MAGOD2]);
+        const CSV: Format = Format::Csv(&[MAGOD2]);
+        let tracks = |streams: [(&[u8; 3], Format); 3]| {
+            tracks_of(streams.map(|(prefix, format)| StreamConfig {
+                prefix: *prefix,
+                format,
+                window: Window::Sample,
+            }))
+        };
+        let of = |formats: [Format; 3]| {
+            let [a, b, c] = formats;
+            [
+                tracks([(b"LOG", a), (b"LOG", b), (b"LOG", c)]),
+                tracks([(b"LOG", a), (b"IMU", b), (b"LOG", c)]),
+                tracks([(b"LOG", a), (b"IMU", b), (b"IMU", c)]),
+                tracks([(b"LOG", a), (b"IMU", b), (b"GPS", c)]),
+            ]
+        };
+        let apart = [0, 1, 2];
+        assert_eq!(of([BINARY; 3]), [[0, 0, 0], [0, 1, 0], [0, 1, 1], apart]);
+        assert_eq!(
+            of([BINARY, CSV, BINARY]),
+            [[0, 1, 0], [0, 1, 0], apart, apart]
+        );
+        assert_eq!(of([CSV; 3]), [apart; 4]);
+        assert_eq!(of([CSV, BINARY, CSV]), [apart; 4]);
+    }
+}

@@ -332,6 +332,8 @@ mod tests {
             };
             watched.note_event(&Event::Lost { stream: 1, gap });
         }
+        watched.update(Figures::default());
+        assert_eq!(watched.figures.gaps, 20);
         assert_eq!(watched.gap(3).map(|it| it.0), Some(12));
         assert_eq!(watched.gap(19).map(|it| it.2.first), Some(190));
         assert_eq!(watched.gap(20), None);

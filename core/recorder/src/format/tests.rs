@@ -27,6 +27,10 @@ struct Written {
     blocks: Vec<Block>,
     /// For each block that ends with a mark: the expected recovery result up to its end.
     marks: Vec<Option<Recovered>>,
+    /// For each block: true if a checkpoint wrote it, so that it may have a mark anywhere.
+    checkpoints: Vec<bool>,
+    /// For each block: the interval of additional marks.
+    steps: Vec<u32>,
     /// Number of blocks known to be durable when the last block was written.
     durable: u32,
     /// Expected lines, gaps included.
@@ -76,7 +80,9 @@ impl Maker<'_> {
         }
     }
 
-    fn take_block(&mut self) {
+    fn take_block(&mut self, is_checkpoint: bool) {
+        self.written.checkpoints.push(is_checkpoint);
+        self.written.steps.push(self.position.step);
         self.position.age_ms = self.position.index * 10;
         let block = *self.encoder.block(&self.position);
         let is_mark = match self.format {
@@ -106,14 +112,14 @@ impl Maker<'_> {
         loop {
             let consumer = &mut self.consumer;
             match self.encoder.fill(&self.position, consumer, usize::MAX) {
-                (Filled::Full, _) => self.take_block(),
+                (Filled::Full, _) => self.take_block(false),
                 (Filled::Dry, None) => break,
                 (Filled::Dry, Some(_)) => (),
                 (Filled::Boundary, _) => panic!("the file is too short"),
             }
         }
         while self.encoder.mark(&self.position, &mut self.consumer) == Filled::Full {
-            self.take_block();
+            self.take_block(true);
         }
         assert!(self.encoder.is_marked());
         self.position.durable = self.position.index;
@@ -128,7 +134,7 @@ impl Maker<'_> {
                 let limit = self.random.below(2) as usize * self.consumer.waiting_bytes();
                 let consumer = &mut self.consumer;
                 if let (Filled::Full, _) = self.encoder.fill(&self.position, consumer, limit) {
-                    self.take_block();
+                    self.take_block(false);
                 }
             }
             96..98 => {
@@ -199,6 +205,8 @@ fn make(seed: u64, format: Format, blocks: usize) -> Written {
         written: Written {
             blocks: Vec::new(),
             marks: Vec::new(),
+            checkpoints: Vec::new(),
+            steps: Vec::new(),
             durable: 0,
             lines: Vec::new(),
         },
@@ -261,12 +269,83 @@ fn text_files_hold_all_lines_and_marks_where_they_have_to_be() {
             let about = content[header].trim_start_matches(',');
             assert_eq!(about, "#file number=77 first=0 at_us=5000000");
             same(&content[header + 1..], &written.lines);
+            // A mark without room in its block ends in the next one.
+            let mut is_begun = false;
             for (index, mark) in (0..).zip(&written.marks) {
                 let has_to = index == 0 || (index + 1) % MARK_BLOCKS == 0;
                 assert!(mark.is_some() || !has_to, "block {index}");
+                let step = written.steps[index as usize];
+                let may = has_to || step > 0 && (index + 1) % step == 0;
+                let may = may || is_begun || written.checkpoints[index as usize];
+                assert!(mark.is_none() || may, "block {index}");
+                is_begun = may && mark.is_none();
             }
+            check_filling(&written, &text);
         }
     }
+}
+
+/// Asserts that a mark begins only where the next line does not fit before it, except at checkpoints.
+fn check_filling(written: &Written, text: &str) {
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        at += line.len();
+        if !line.contains("@1234ABCD ") || at == text.len() {
+            continue;
+        }
+        let block = at / 512 - 1;
+        // A mark without room in its block ends in the next one.
+        let has_room = (at - line.len()) / 512 == block;
+        if !has_room || written.checkpoints[block] {
+            continue;
+        }
+        let mut rest = text[at..].split_inclusive('\n');
+        let next = rest.find(|line| !line.contains("@1234ABCD ")).unwrap_or("");
+        // The fields of a mark have a fixed length.
+        let spaces = line.matches(' ').count() - 7;
+        // The indent is part of the line that does not fit, and of the mark.
+        assert!(spaces <= next.len(), "{spaces} bytes are free at {at}");
+    }
+}
+
+#[test]
+fn a_block_without_a_mark_holds_the_stated_number_of_bytes() {
+    let of = |format: Format| format.payload_bytes();
+    assert_eq!(of(Format::Binary(&[MAGOD2])), 472);
+    // 64 blocks have one mark of 75 bytes, and up to one short line less.
+    let stated = of(SHORT_LINES) * 64;
+    assert!(
+        (64 * 512 - 600..64 * 512 - 75).contains(&stated),
+        "{stated}"
+    );
+}
+
+#[test]
+fn rows_and_their_columns_are_separated_by_commas() {
+    const SCHEMA: super::Schema = super::Schema::new(&[
+        super::Column {
+            name: "time_us",
+            kind: super::Kind::U16,
+        },
+        super::Column {
+            name: "level",
+            kind: super::Kind::I16,
+        },
+    ]);
+    let mut row = [0; 64];
+    for format in [
+        Format::Csv(&[MAGOD2, SCHEMA]),
+        Format::Binary(&[MAGOD2, SCHEMA]),
+    ] {
+        let len = format.write_columns(1, &mut row);
+        assert_eq!(&row[..len], b"time_us,level");
+        let len = format.write_sample(1, &[0x39, 0x30, 0xFE, 0xFF], &mut row);
+        assert_eq!(&row[..len], b"12345,-2");
+    }
+    let len = LINES.write_columns(0, &mut row);
+    assert_eq!(&row[..len], b"some lines");
+    let len = LINES.write_sample(0, b"a,b \r\n", &mut row);
+    assert_eq!(&row[..len], b"a,b");
 }
 
 /// Decodes according to docs/formats.md.

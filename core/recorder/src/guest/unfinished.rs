@@ -92,3 +92,47 @@ impl Unfinished {
 
 /// The recordings in progress, by their slots.
 pub(crate) type Table = [Option<Unfinished>; RESERVED_MAX];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recording_in_progress_has_its_final_path() {
+        let file = Unfinished {
+            id: FileId {
+                prefix: *b"LOG",
+                extension: *b"CSV",
+                number: 12_345,
+            },
+            session: ShortText::EMPTY,
+            extent: Extent {
+                start: 1,
+                blocks: 1,
+            },
+            epoch: 1,
+            is_named: true,
+            bytes: 1,
+            first_us: 0,
+            last_us: 0,
+            samples: 0,
+            gaps: 0,
+            lost: 0,
+        };
+        for path in ["/LOG00012/LOG12345.CSV", "log00012/log12345.csv"] {
+            assert!(file.is_at(path), "{path}");
+        }
+        for path in [
+            "",
+            "/",
+            "/LOG12345.CSV",
+            "/LOG00012/LOG12346.CSV",
+            "/LOG00013/LOG12345.CSV",
+            "/LOG00012/LOG12345.BIN",
+            "/LOG00012/LOG12345",
+            "/LOG00012/LOG12345.CSV/",
+        ] {
+            assert!(!file.is_at(path), "{path}");
+        }
+    }
+}

@@ -170,3 +170,15 @@ fn mark_blocks_are_numbered_in_their_order() {
         assert_eq!(mark_block(number), index);
     }
 }
+
+/// A file whose only line is its mark has no content: neither the columns' commas nor the spaces count.
+#[test]
+fn a_file_of_only_a_mark_is_empty() {
+    let mut block = text_block(EPOCH, 0, 7, 0);
+    block[..4].copy_from_slice(b",,,#");
+    block[4..BLOCK_BYTES - 74].fill(b' ');
+    let crc = format!("{:08X}\r\n", crc32(0, &block[..BLOCK_BYTES - 10]));
+    block[BLOCK_BYTES - 10..].copy_from_slice(crc.as_bytes());
+    let (found, _) = recovered([block].to_vec(), 0);
+    assert_eq!((found.bytes, found.number), (0, Some(7)));
+}
