@@ -121,6 +121,7 @@ pub fn without_arguments() -> Result<(), Failure> {
 /// Measures the simulated card or directory.
 pub fn run(args: &Args) -> Result<(), Failure> {
     args.reporting.shared.apply([&args.workload]);
+    disk::protect(&args.target);
     let outputs = Outputs::prepare(&args.reporting, "bench", args.repeat as usize)?;
     if let Some(port) = board::port_of(&args.target) {
         return run_on_board(port, args, &outputs);

@@ -1,5 +1,7 @@
 //! `cardiograph check`: is a card what its label says?
 
+mod text;
+
 use crate::disk;
 use crate::failure::{Failure, print, print_error};
 use crate::interrupt::Interrupt;
@@ -9,15 +11,14 @@ use crate::progress::Progress;
 use crate::shared::Shared;
 use crate::target;
 use cardiograph_disk::{
-    CLASSES, Capacity, CapacityPlan, FREE_BYTES_MIN, FreeSpace, Medium, RawDisk, Speed, Stopped,
-    check_capacity, measure_speed, pass_bytes,
+    CLASSES, Capacity, CapacityPlan, FAILED_IN_A_ROW_MAX, FREE_BYTES_MIN, Failed, FreeSpace,
+    Medium, Speed, Stopped, check_capacity, measure_speed, pass_bytes,
 };
 use cardiograph_report::values::bytes;
 use cardiograph_report::{DiskSummary, units};
 use cardiograph_store::{HostClock, is_out_of_files};
 use cardiograph_system::is_of_medium;
 use serde::Serialize;
-use std::fmt::Write;
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -79,6 +80,19 @@ struct Checked<'a> {
     notes: Vec<String>,
 }
 
+impl Checked<'_> {
+    /// Returns true if anything was measured, or found to fail.
+    fn has_results(&self) -> bool {
+        let mut tested = self.capacity.iter();
+        let speed = Speed {
+            failed: Vec::new(),
+            ..self.speed
+        };
+        tested.any(|capacity| capacity.tested_bytes > 0 || !capacity.findings.is_empty())
+            || speed != Speed::default()
+    }
+}
+
 /// A class on labels, next to the figures.
 #[derive(Serialize)]
 struct ClassSummary {
@@ -90,39 +104,58 @@ struct ClassSummary {
 /// Checks a disk or a directory.
 pub fn run(args: &Args) -> Result<(), Failure> {
     args.shared.apply::<&Path>([]);
+    disk::protect(&args.target);
     check_files(&args.json)?;
     let interrupt = Interrupt::catch()?;
     match disk::is_disk(&args.target) {
-        true => report(args, &of_disk(args, &interrupt)?),
+        true => {
+            let (checked, failed) = of_disk(args, &interrupt)?;
+            report(args, &checked, failed)
+        }
         false => in_directory(args, &interrupt),
     }
 }
 
-/// Shows the result, writes the JSON, and returns the verdict.
-fn report(args: &Args, checked: &Checked) -> Result<(), Failure> {
-    let text = text(checked);
-    match args.json.as_deref().is_some_and(is_standard_output) {
-        true => print_error(&text),
-        false => print(&text)?,
+/// Shows the result, writes the JSON, and returns the verdict: `failed` if the check ended early.
+fn report(args: &Args, checked: &Checked, failed: Option<Failure>) -> Result<(), Failure> {
+    if let Some(failed) = failed {
+        if checked.has_results() {
+            write(args, checked)?;
+        }
+        return Err(failed);
     }
-    json::write(args.json.as_deref(), "check", &[checked])?;
-    match (&checked.capacity, checked.speed.failed.first()) {
+    write(args, checked)?;
+    let Speed {
+        failed,
+        failed_calls,
+        ..
+    } = &checked.speed;
+    match (&checked.capacity, failed.first()) {
         (Some(capacity), _) if !capacity.is_honest() => Err(Failure::new(format!(
             "{}: does not keep the data written to it; do not use it, and return it to the seller",
             args.target
         ))),
         (_, Some(first)) => Err(Failure::new(format!(
-            "{}: {} calls failed, the first one at byte {} ({}); do not trust the disk with data",
-            args.target,
-            checked.speed.failed.len(),
-            first.offset_bytes,
-            first.error
+            "{}: {failed_calls} calls failed, the first one at byte {} ({}); do not trust the disk with data",
+            args.target, first.offset_bytes, first.error
         ))),
         _ => Ok(()),
     }
 }
 
-fn of_disk<'a>(args: &'a Args, interrupt: &Interrupt) -> Result<Checked<'a>, Failure> {
+fn write(args: &Args, checked: &Checked) -> Result<(), Failure> {
+    let text = text::of(checked);
+    match args.json.as_deref().is_some_and(is_standard_output) {
+        true => print_error(&text),
+        false => print(&text)?,
+    }
+    json::write(args.json.as_deref(), "check", &[checked])
+}
+
+fn of_disk<'a>(
+    args: &'a Args,
+    interrupt: &Interrupt,
+) -> Result<(Checked<'a>, Option<Failure>), Failure> {
     if args.limit.is_some() {
         return Err(Failure::new(format!(
             "{}: --limit applies to directories only; remove it",
@@ -137,55 +170,107 @@ fn of_disk<'a>(args: &'a Args, interrupt: &Interrupt) -> Result<Checked<'a>, Fai
         )));
     }
     let mut disk = disk::open(&args.target, args.destroy.as_deref())?;
-    let plan = match args.full {
-        true => CapacityPlan::Full,
-        false => CapacityPlan::Quick,
+    let plan = match (writes, args.full) {
+        (false, _) => None,
+        (true, true) => Some(CapacityPlan::Full),
+        (true, false) => Some(CapacityPlan::Quick),
     };
     if writes {
         disk.check_unchanged().map_err(Failure::new)?;
     }
-    let measured = measured(&mut disk, writes, plan, args, interrupt);
+    let measured = measured(&mut disk, plan, args, interrupt);
     // Blocks of a disk that has vanished only look wrong.
-    if !interrupt.is_raised() && disk.has_vanished() {
-        return Err(disk::vanished(&args.target));
+    if let Some(changed) = disk::changed(&disk).filter(|_| !interrupt.is_raised()) {
+        return Err(changed);
     }
-    if let Some(resized) = disk::resized(&disk).filter(|_| !interrupt.is_raised()) {
-        return Err(resized);
-    }
-    let (capacity, speed) = measured?;
-    let note = match (writes, args.full) {
-        (false, _) => format!(
+    let measured = measured?;
+    let note = match plan {
+        None => format!(
             "Capacity not checked, because nothing was written; add --destroy {} to overwrite the disk.",
             args.target
         ),
-        (true, false) => String::from(
+        Some(CapacityPlan::Quick) => String::from(
             "16 MiB at the beginning, and 4 KiB every 16 MiB, were tested; --full tests every block.",
         ),
-        (true, true) => String::from("Every block was tested."),
+        Some(CapacityPlan::Full) => String::from("Every block was tested."),
     };
-    Ok(Checked {
-        target: &args.target,
-        disk: Some(disk::summary(disk.identity(), writes, &speed.failed)),
-        capacity,
-        classes: classes(&speed),
-        speed,
-        notes: vec![note, NOT_A_CERTIFICATE.to_string()],
-    })
+    let summary = disk::summary(disk.identity(), writes, &measured.speed.failed);
+    Ok(measured.checked(args, Some(summary), note))
 }
 
+/// Figures of a check, and the failure that ended it early.
+#[derive(Default)]
+struct Measured {
+    capacity: Option<Capacity>,
+    speed: Speed,
+    failed: Option<Failure>,
+}
+
+impl Measured {
+    /// Returns the result; `note` states the extent of a check that did not end early.
+    fn checked(
+        self,
+        args: &Args,
+        disk: Option<DiskSummary>,
+        note: String,
+    ) -> (Checked<'_>, Option<Failure>) {
+        let note = match self.failed {
+            None => note,
+            Some(_) => String::from(
+                "The check ended early: the figures cover only what was measured before.",
+            ),
+        };
+        let checked = Checked {
+            target: &args.target,
+            disk,
+            capacity: self.capacity,
+            classes: classes(&self.speed),
+            speed: self.speed,
+            notes: vec![note, NOT_A_CERTIFICATE.to_string()],
+        };
+        (checked, self.failed)
+    }
+}
+
+/// Measures the capacity, if there is a plan for it, and the speed, unless the capacity is a lie: such a card has no speed
+/// worth knowing.
 fn measured(
-    disk: &mut RawDisk,
-    writes: bool,
-    plan: CapacityPlan,
+    medium: &mut impl Medium,
+    plan: Option<CapacityPlan>,
     args: &Args,
     interrupt: &Interrupt,
-) -> Result<(Option<Capacity>, Speed), Failure> {
-    let capacity = match writes {
-        true => Some(capacity_of(disk, plan, args, interrupt)?),
-        false => None,
-    };
-    let speed = speed_of(disk, writes, &capacity, args, interrupt)?;
-    Ok((capacity, speed))
+) -> Result<Measured, Failure> {
+    let interrupted = || Failure::AlreadyPrinted(interrupt.exit_code().unwrap_or(2));
+    let mut measured = Measured::default();
+    if let Some(plan) = plan {
+        let (capacity, failed) = match capacity_of(medium, plan, interrupt) {
+            Ok(capacity) => (capacity, None),
+            Err(Stopped::Interrupted) => return Err(interrupted()),
+            Err(Stopped::Failed(ended)) => {
+                let in_a_row = is_of_medium(&ended.source);
+                let failure = failed(args, &ended, in_a_row);
+                (ended.so_far, Some(failure))
+            }
+        };
+        let ends = failed.is_some() || !capacity.is_honest();
+        (measured.capacity, measured.failed) = (Some(capacity), failed);
+        if ends {
+            return Ok(measured);
+        }
+    }
+    let mut clock = HostClock::default();
+    let speed = measure_speed(medium, plan.is_some(), &mut clock, || go_on(interrupt));
+    if interrupt.is_raised() {
+        return Err(interrupted());
+    }
+    match speed {
+        Ok(speed) => measured.speed = speed,
+        Err(ended) => {
+            measured.failed = Some(failed(args, &ended, false));
+            measured.speed = ended.so_far;
+        }
+    }
+    Ok(measured)
 }
 
 fn in_directory(args: &Args, interrupt: &Interrupt) -> Result<(), Failure> {
@@ -203,7 +288,7 @@ fn in_directory(args: &Args, interrupt: &Interrupt) -> Result<(), Failure> {
     let removed = space
         .remove()
         .map_err(|left| disk::not_removed(&left.folder, Some(&left.source)));
-    let reported = checked.and_then(|checked| report(args, &checked));
+    let reported = checked.and_then(|(checked, failed)| report(args, &checked, failed));
     Failure::join([reported, removed])
 }
 
@@ -211,7 +296,7 @@ fn of_space<'a>(
     space: &mut FreeSpace,
     args: &'a Args,
     interrupt: &Interrupt,
-) -> Result<Checked<'a>, Failure> {
+) -> Result<(Checked<'a>, Option<Failure>), Failure> {
     if space.capacity_bytes() == 0 {
         let free = units::bytes(space.free_bytes() as f64);
         let least = units::bytes(FREE_BYTES_MIN as f64);
@@ -220,20 +305,12 @@ fn of_space<'a>(
             args.target
         )));
     }
-    let capacity = Some(capacity_of(space, CapacityPlan::Full, args, interrupt)?);
-    let speed = speed_of(space, true, &capacity, args, interrupt)?;
+    let measured = measured(space, Some(CapacityPlan::Full), args, interrupt)?;
     let note = format!(
         "{} of free space were tested with new files, which are removed; whether the card keeps data beyond them is unknown.",
         units::bytes(space.capacity_bytes() as f64)
     );
-    Ok(Checked {
-        target: &args.target,
-        disk: None,
-        capacity,
-        classes: classes(&speed),
-        speed,
-        notes: vec![note, NOT_A_CERTIFICATE.to_string()],
-    })
+    Ok(measured.checked(args, None, note))
 }
 
 const NOT_A_CERTIFICATE: &str = "The classes are defined for a card in a certain state and on its native bus. These are \
@@ -260,9 +337,8 @@ fn on_space(args: &Args, error: &io::Error) -> Failure {
 fn capacity_of(
     medium: &mut impl Medium,
     plan: CapacityPlan,
-    args: &Args,
     interrupt: &Interrupt,
-) -> Result<Capacity, Failure> {
+) -> Result<Capacity, Stopped> {
     let mut bar = Progress::over(pass_bytes(plan, medium.capacity_bytes()));
     // A number that no earlier check used, so that its sectors do not count.
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -272,24 +348,19 @@ fn capacity_of(
         go_on(interrupt)
     });
     bar.clear();
-    checked.map_err(|stopped| match stopped {
-        Stopped::Interrupted => Failure::AlreadyPrinted(interrupt.exit_code().unwrap_or(2)),
-        Stopped::Failed(error) => failed(args, &error),
-    })
+    checked
 }
 
-fn failed(args: &Args, error: &io::Error) -> Failure {
-    match (disk::is_disk(&args.target), is_of_medium(error)) {
-        (true, true) => Failure::new(format!(
-            "{}: {error}; the disk failed or was removed: connect it again, and do not trust it with data",
-            args.target
-        )),
-        (true, false) => Failure::new(format!(
-            "{}: {error}; resolve this, and run the check again",
-            args.target
-        )),
-        (false, _) => on_space(args, error),
+/// Returns the failure of a check that ended early; `in_a_row` if that was after many failing blocks.
+fn failed<T>(args: &Args, ended: &Failed<T>, in_a_row: bool) -> Failure {
+    if !disk::is_disk(&args.target) {
+        return on_space(args, &ended.source);
     }
+    let count = match in_a_row {
+        true => format!("{FAILED_IN_A_ROW_MAX} blocks in a row failed, the last one at "),
+        false => String::new(),
+    };
+    Failure::new(format!("{}: {count}{ended}", args.target))
 }
 
 fn go_on(interrupt: &Interrupt) -> ControlFlow<()> {
@@ -299,109 +370,10 @@ fn go_on(interrupt: &Interrupt) -> ControlFlow<()> {
     }
 }
 
-/// Measures the speed; a card that lies about its capacity has none worth knowing.
-fn speed_of(
-    medium: &mut impl Medium,
-    writes: bool,
-    capacity: &Option<Capacity>,
-    args: &Args,
-    interrupt: &Interrupt,
-) -> Result<Speed, Failure> {
-    if capacity
-        .as_ref()
-        .is_some_and(|capacity| !capacity.is_honest())
-    {
-        return Ok(Speed::default());
-    }
-    let mut clock = HostClock::default();
-    let speed = measure_speed(medium, writes, &mut clock, || go_on(interrupt));
-    match interrupt.exit_code() {
-        Some(code) => Err(Failure::AlreadyPrinted(code)),
-        None => speed.map_err(|error| failed(args, &error)),
-    }
-}
-
 fn classes(speed: &Speed) -> Vec<ClassSummary> {
     let all = CLASSES.iter().map(|class| ClassSummary {
         name: class.name,
         is_reached: class.is_reached(speed),
     });
     all.collect()
-}
-
-fn text(checked: &Checked) -> String {
-    let mut out = format!("check · {}\n", checked.target.escape_debug());
-    if let Some(capacity) = &checked.capacity {
-        capacity_text(&mut out, capacity);
-    }
-    let _ = writeln!(out, "\n  Speed");
-    let speed = &checked.speed;
-    let rates = [
-        ("sequential writes", speed.write_bytes_per_s),
-        ("slowest 4 MiB of them", speed.slowest_write_bytes_per_s),
-        ("sequential reads", speed.read_bytes_per_s),
-    ];
-    for (name, rate) in rates {
-        let rate = rate.map_or(String::from("not measured"), units::rate);
-        let _ = writeln!(out, "    {name:<24}{rate}");
-    }
-    let randoms = [
-        ("random reads of 4 KiB", speed.random_reads_per_s),
-        ("random writes of 4 KiB", speed.random_writes_per_s),
-    ];
-    for (name, per_s) in randoms {
-        let per_s = per_s.map_or(String::from("not measured"), |per_s| {
-            format!("{} per second", units::count(per_s.round() as u64))
-        });
-        let _ = writeln!(out, "    {name:<24}{per_s}");
-    }
-    for (name, wanted) in [
-        ("reaches the figures of", true),
-        ("does not reach those of", false),
-    ] {
-        let of = checked
-            .classes
-            .iter()
-            .filter(|class| class.is_reached == Some(wanted));
-        let names: Vec<&str> = of.map(|class| class.name).collect();
-        if !names.is_empty() {
-            let _ = writeln!(out, "    {name:<24}{}", names.join(", "));
-        }
-    }
-    for note in &checked.notes {
-        let _ = writeln!(out, "\n  note: {note}");
-    }
-    out
-}
-
-fn capacity_text(out: &mut String, capacity: &Capacity) {
-    let rows = [
-        ("claimed", capacity.claimed_bytes),
-        ("tested", capacity.tested_bytes),
-        ("keeps data up to", capacity.kept_bytes),
-    ];
-    let _ = writeln!(out, "\n  Capacity");
-    for (name, amount) in rows {
-        let shown = units::bytes(amount as f64);
-        let _ = writeln!(out, "    {name:<24}{shown} ({amount} B)");
-    }
-    if capacity.is_honest() {
-        return;
-    }
-    let counts = [
-        ("wrong blocks", capacity.wrong_blocks),
-        ("failed blocks", capacity.failed_blocks),
-    ];
-    for (name, count) in counts {
-        let _ = writeln!(out, "    {name:<24}{}", units::count(count));
-    }
-    for finding in capacity.findings.iter().take(5) {
-        let found = finding.found_offset_bytes;
-        let found = found.map_or(String::new(), |at| format!(", holds the data of byte {at}"));
-        let _ = writeln!(
-            out,
-            "    byte {}: {}{found}",
-            finding.offset_bytes, finding.fault
-        );
-    }
 }

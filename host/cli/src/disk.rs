@@ -31,6 +31,13 @@ pub fn is_disk(target: &str) -> bool {
     metadata.is_ok_and(|metadata| cardiograph_system::is_block_device(&metadata))
 }
 
+/// Refuses outputs from now on that would replace a file behind the target, if the target is a disk.
+pub fn protect(target: &str) {
+    if is_disk(target) {
+        shared::protect(target, System::default().files_behind(target));
+    }
+}
+
 /// Measures the disk.
 pub fn run(args: &Args, outputs: &Outputs) -> Result<(), Failure> {
     check_options(args)?;
@@ -121,23 +128,15 @@ pub fn open(target: &str, destroy: Option<&str>) -> Result<RawDisk, Failure> {
     Ok(disk)
 }
 
-/// Returns the failure of a run whose disk the kernel no longer knows.
-pub fn vanished(target: &str) -> Failure {
-    Failure::new(format!(
-        "{target}: the disk vanished during the run; connect it again"
-    ))
-}
-
-/// Returns the failure of a run whose disk has another capacity than at the beginning.
-pub fn resized(disk: &RawDisk) -> Option<Failure> {
-    let (before, now) = (disk.capacity_bytes(), disk.present_capacity_bytes()?);
-    (before != now).then(|| {
-        Failure::new(format!(
-            "{}: the capacity changed during the run, from {before} B to {now} B, so that the result does not count; make sure \
-             that nothing changes the disk, and run the command again",
-            disk.identity().device
-        ))
-    })
+/// Returns the failure of a run whose disk the kernel no longer knows, or that has another capacity than at the beginning.
+pub fn changed(disk: &RawDisk) -> Option<Failure> {
+    let device = &disk.identity().device;
+    match disk.resized() {
+        _ if disk.has_vanished() => Some(Failure::new(format!(
+            "{device}: the disk vanished during the run; connect it again"
+        ))),
+        resized => resized.map(|resized| Failure::new(format!("{device}: {resized}"))),
+    }
 }
 
 /// Returns the path of a target that is not a disk, and must be a directory.
@@ -276,11 +275,8 @@ fn measure_once(
             first.error
         ));
     }
-    let has_failed = measured.failed.is_some() || !failed.is_empty();
-    if measured.failed.is_some() && disk.has_vanished() {
-        measured.failed = Some(vanished(&args.target));
-    } else if let Some(resized) = resized(&disk).filter(|_| has_failed) {
-        measured.failed = Some(resized);
+    if let Some(changed) = changed(&disk) {
+        measured.failed = Some(changed);
     }
     (measured, disk)
 }
@@ -304,13 +300,14 @@ fn read(
             ));
         }
         let read = read_workload(&mut disk, workload, clock, watch, buffer);
-        failed = read.map_err(|(at, error)| {
-            let remedy = match cardiograph_system::is_of_medium(&error) {
-                true => "check that the disk is connected",
-                false => "resolve this, and run the command again",
-            };
-            format!("byte {at} of the disk: {error}; {remedy}")
-        })?;
+        match read {
+            Ok(blocks) => failed = blocks,
+            Err(ended) => {
+                let sentence = ended.to_string();
+                failed = ended.so_far;
+                return Err(sentence);
+            }
+        }
         Ok(Outcome {
             stopped: false,
             verified_bytes: 0,

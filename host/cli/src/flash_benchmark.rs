@@ -9,9 +9,9 @@ use crate::outputs::{check_files, command_line, is_standard_output, write_text};
 use crate::progress::Progress;
 use crate::shared::Shared;
 use crate::target;
-use cardiograph_disk::{FileSystem, Marker, NotRemoved, Scratch};
+use cardiograph_disk::{FileSystem, Marker, NotRemoved, Scratch, without_setpriv};
 use cardiograph_flash_benchmark::{
-    Availability, Ended, Experiment, Figures, Limits, Outcome, Row, Target, html, markdown,
+    Availability, Cause, Ended, Experiment, Figures, Limits, Outcome, Row, Target, html, markdown,
     run as measure, smallest_bytes, text,
 };
 use cardiograph_report::values::{bytes, duration};
@@ -107,6 +107,7 @@ impl From<ExperimentArg> for Experiment {
 /// Runs the experiments.
 pub fn run(args: &Args) -> Result<(), Failure> {
     args.shared.apply::<&Path>([]);
+    disk::protect(&args.target);
     check_outputs(args)?;
     if args.target.starts_with("sim:") {
         return Err(Failure::new(format!(
@@ -175,18 +176,20 @@ fn on_disk(args: &Args, interrupt: &Interrupt) -> Result<(), Failure> {
             reason,
         }
     });
+    let mut notes = vec![
+        format!("{}.", disk::describe(&identity)),
+        host_and_time(),
+        String::from(
+            "File systems are on a loop device over the disk, which bypasses the page cache, and begin at 4 MiB.",
+        ),
+    ];
+    notes.extend(without_setpriv());
     let figures = Figures {
         target: args.target.clone(),
         disk: Some(disk::summary(&identity, true, &[])),
         file_systems: all.to_vec(),
         rows,
-        notes: vec![
-            format!("{}.", disk::describe(&identity)),
-            host_and_time(),
-            String::from(
-                "File systems are on a loop device over the disk, which bypasses the page cache, and begin at 4 MiB.",
-            ),
-        ],
+        notes,
     };
     let cleared = cleared.map(drop).map_err(|error| {
         format!(
@@ -195,27 +198,22 @@ fn on_disk(args: &Args, interrupt: &Interrupt) -> Result<(), Failure> {
         )
     });
     let finished = finish(args, &figures, &ended, interrupt);
-    match ended {
-        // A disk that has failed cannot be cleared either.
-        Ended::Failed(_) => finished,
-        Ended::Complete => Failure::join([finished, cleared.map_err(Failure::new)]),
-        Ended::Interrupted => {
-            let end = cleared.map_or_else(
-                |error| error,
-                |()| {
-                    String::from(
-                        "its marker and file systems were removed: format the disk before use",
-                    )
-                },
-            );
-            warn_of_interruption(args, &format!(" at the step {step}; {end}"));
-            finished
-        }
+    if ended == Ended::Complete {
+        return Failure::join([finished, cleared.map_err(Failure::new)]);
     }
-}
-
-fn warn_of_interruption(args: &Args, end: &str) {
-    print_error(&format!("warning: {}: interrupted{end}\n", args.target));
+    let ending = match ended {
+        Ended::Failed(_) => "the run ended early",
+        _ => "interrupted",
+    };
+    let state = cleared.map_or_else(
+        |error| error,
+        |()| String::from("its marker and file systems were removed: format the disk before use"),
+    );
+    print_error(&format!(
+        "warning: {}: {ending} at the step {step}; {state}\n",
+        args.target
+    ));
+    finished
 }
 
 fn in_directory(args: &Args, interrupt: &Interrupt) -> Result<(), Failure> {
@@ -244,7 +242,7 @@ fn in_directory(args: &Args, interrupt: &Interrupt) -> Result<(), Failure> {
             None => "; the new files were removed",
             Some(_) => "",
         };
-        warn_of_interruption(args, end);
+        print_error(&format!("warning: {}: interrupted{end}\n", args.target));
     }
     let removed = match left {
         None => Ok(()),
@@ -332,21 +330,24 @@ fn finish(
 
 /// Returns an error if cases failed, or if there is no figure at all.
 fn complete(target: &str, rows: &[Row]) -> Result<(), Failure> {
-    let failed = |row: &&Row| row.outcome == Outcome::Failed;
-    let of_medium = rows.iter().filter(failed);
-    let of_medium: Vec<_> = of_medium.filter(|row| row.is_fault_of_medium).collect();
-    let (failed, remedy) = match of_medium.is_empty() {
-        true => {
-            let remedy = "resolve this, and run the experiments again";
-            (rows.iter().filter(failed).collect(), remedy)
-        }
-        false => (of_medium, "do not trust the disk with data"),
-    };
-    if let Some(first) = failed.first() {
-        let first = in_words(first);
+    let mut failed: Vec<_> = rows.iter().collect();
+    failed.retain(|row| row.outcome == Outcome::Failed);
+    if failed.iter().any(|row| row.cause == Cause::Medium) {
+        failed.retain(|row| row.cause == Cause::Medium);
+    }
+    if let Some(first_row) = failed.first() {
+        let first = in_words(first_row);
         let cases = match failed.len() {
             1 => format!("1 case failed: {first}"),
             count => format!("{count} cases failed, the first one {first}"),
+        };
+        let remedy = match first_row.cause {
+            Cause::Medium => "do not trust the disk with data",
+            Cause::ReadOnly => {
+                "the file system became read-only during the run: make it writable, and run the experiments again"
+            }
+            Cause::Full => "free some space, and run the experiments again",
+            Cause::Other => "resolve this, and run the experiments again",
         };
         return Err(Failure::new(format!("{target}: {cases}; {remedy}")));
     }

@@ -332,9 +332,9 @@ pub fn check_files<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Result<(
 
 /// Begins a new file; with --force, it replaces an existing one once it is complete.
 pub fn create(path: &Path) -> Result<NewFile, Failure> {
-    if shared::is_input(path) {
+    if let Some(used) = shared::use_of(path) {
         return Err(Failure::new(format!(
-            "{}: is an input of this command; choose another name for the output",
+            "{}: {used}; choose another name for the output",
             path.display()
         )));
     }

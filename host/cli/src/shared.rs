@@ -1,5 +1,6 @@
 //! Options of every command that writes files or shows progress.
 
+use cardiograph_system::identity;
 use cardiograph_trace::Existing;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -21,6 +22,7 @@ pub struct Shared {
 static REPLACES: AtomicBool = AtomicBool::new(false);
 static IS_QUIET: AtomicBool = AtomicBool::new(false);
 static INPUTS: OnceLock<Vec<PathBuf>> = OnceLock::new();
+static BEHIND: OnceLock<(String, Vec<PathBuf>)> = OnceLock::new();
 
 impl Shared {
     /// Applies the options to the whole process. Not even --force replaces one of the inputs.
@@ -42,10 +44,24 @@ pub fn existing() -> Existing {
     }
 }
 
-/// Returns true if the command reads this file.
-pub fn is_input(path: &Path) -> bool {
+/// Keeps outputs from replacing files behind a disk. Not even --force replaces one of them.
+pub fn protect(device: &str, behind: Vec<PathBuf>) {
+    BEHIND.get_or_init(|| (device.to_string(), behind));
+}
+
+/// Returns the reason why the command needs this file, so that it cannot be an output.
+pub fn use_of(path: &Path) -> Option<String> {
     let inputs = INPUTS.get().map(Vec::as_slice).unwrap_or_default();
-    path.canonicalize().is_ok_and(|path| inputs.contains(&path))
+    if path.canonicalize().is_ok_and(|path| inputs.contains(&path)) {
+        return Some(String::from("is an input of this command"));
+    }
+    let identity = |path: &Path| path.metadata().ok().map(|file| identity(&file));
+    let (device, behind) = BEHIND.get()?;
+    let output = identity(path)?;
+    let mut behind = behind.iter();
+    behind
+        .any(|file| identity(file) == Some(output))
+        .then(|| format!("stores the data of {device}, which this command measures"))
 }
 
 /// Returns true if progress and notes are not to be shown.

@@ -1,84 +1,21 @@
 //! `bench`, `check` and `flash-benchmark` on disks that fail, vanish or are in use: one clear sentence each.
 
 mod common;
+mod disk_runs;
 #[path = "../../disk/tests/common/mod.rs"]
 mod disks;
 
 use common::loop_disk::LoopDisk;
 use common::signals::{end, wait_for_handler, wait_until};
 use common::{assert_refused, command, directory, json, names, results, run, tree};
-use disks::fuse::{Disk, Mounted};
+use disk_runs::{BYTES, LONG, assert_one_error, error_after, started, with_bad_blocks};
 use disks::{Loop, in_a_namespace, skipped};
 use std::fs;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::Command;
 
-const BYTES: u64 = 32 << 20;
-const EIO: i32 = 5;
 const O_EXCL: i32 = 0o200;
-
-/// Writes 2 MiB in blocks of 4 KiB.
-const SHORT: &str = "name = \"short\"\n[[phase]]\ncalls_per_file = 512\nbytes_per_call = 4096\n";
-
-/// Writes for minutes.
-const LONG: &str =
-    "name = \"long\"\n[[phase]]\ncalls_per_file = 4096\nbytes_per_call = 4096\ndelay_us = 20000\n";
-
-/// A disk in memory with blocks that fail.
-struct Faulty {
-    memory: Vec<u8>,
-    bad: Vec<u64>,
-}
-
-impl Faulty {
-    fn is_bad(&self, offset_bytes: u64, length: usize) -> bool {
-        let range = offset_bytes..offset_bytes + length as u64;
-        self.bad.iter().any(|bad| range.contains(bad))
-    }
-}
-
-impl Disk for Faulty {
-    fn bytes(&self) -> u64 {
-        self.memory.len() as u64
-    }
-
-    fn read(&mut self, offset_bytes: u64, buffer: &mut [u8]) -> Result<(), i32> {
-        if self.is_bad(offset_bytes, buffer.len()) {
-            return Err(EIO);
-        }
-        let at = offset_bytes as usize;
-        buffer.copy_from_slice(&self.memory[at..at + buffer.len()]);
-        Ok(())
-    }
-
-    fn write(&mut self, offset_bytes: u64, data: &[u8]) -> Result<(), i32> {
-        if self.is_bad(offset_bytes, data.len()) {
-            return Err(EIO);
-        }
-        let at = offset_bytes as usize;
-        self.memory[at..at + data.len()].copy_from_slice(data);
-        Ok(())
-    }
-}
-
-/// Runs a test with a disk that has these bad bytes.
-fn with_bad_blocks(bad: &[u64], test: impl FnOnce(&Path, &str)) {
-    let folder = tempfile::tempdir().unwrap();
-    let disk = Faulty {
-        memory: vec![0; BYTES as usize],
-        bad: bad.to_vec(),
-    };
-    let Some(mounted) = Mounted::at(folder.path(), disk) else {
-        return;
-    };
-    let Some(attached) = Loop::over(&mounted.disk(), &[]) else {
-        return;
-    };
-    let own = directory();
-    fs::write(own.path().join("short.toml"), SHORT).unwrap();
-    test(own.path(), &attached.device);
-}
 
 #[test]
 fn bad_blocks_are_recorded_with_their_addresses_and_the_run_goes_on() {
@@ -163,47 +100,6 @@ fn a_bad_block_ends_a_case_of_a_study_and_not_the_others() {
     });
 }
 
-/// Asserts that standard error has a single sentence that begins with `error:`.
-fn assert_one_error(stderr: &str, words: &[&str]) {
-    let errors: Vec<_> = stderr
-        .lines()
-        .filter(|line| line.starts_with("error: "))
-        .collect();
-    assert_eq!(errors.len(), 1, "{stderr}");
-    for word in words {
-        assert!(errors[0].contains(word), "{word} in {stderr}");
-    }
-    assert!(!stderr.contains("panicked"), "{stderr}");
-}
-
-fn signal(child: &Child, signal: &str) {
-    succeed(Command::new("kill").args([signal, &child.id().to_string()]));
-}
-
-/// Starts a command, and waits until it has written to the disk.
-fn started(own: &Path, disk: &LoopDisk, args: &[&str]) -> Child {
-    let child = command(own, args).spawn().unwrap();
-    wait_for_handler(&child);
-    wait_until(|| disk.first_block().iter().any(|&byte| byte != 0));
-    child
-}
-
-/// Runs a command with `--destroy` on a disk, and changes the disk while the command is stopped: in between, it would see
-/// another state of the disk, or make the file below longer again. Returns the command's error, which ends with code 2.
-fn error_after(disk: &LoopDisk, args: &[&str], change: impl FnOnce(&LoopDisk)) -> String {
-    let own = directory();
-    fs::write(own.path().join("long.toml"), LONG).unwrap();
-    let device = disk.device.as_str();
-    let args = [args, &[device, "--destroy", device]].concat();
-    let child = started(own.path(), disk, &args);
-    signal(&child, "-STOP");
-    change(disk);
-    signal(&child, "-CONT");
-    let run = common::Run::from(child.wait_with_output().unwrap());
-    assert_eq!(run.code, Some(2), "{args:?}: {}", run.stderr);
-    run.stderr
-}
-
 #[test]
 fn a_disk_that_vanishes_ends_the_run_with_one_sentence() {
     for args in [
@@ -228,21 +124,6 @@ fn a_disk_that_vanishes_ends_the_run_with_one_sentence() {
         assert_one_error(&error, &[device, "vanished", "connect it again"]);
         let again = common::run(directory().path(), &["bench", device]);
         assert_refused(&again, &[device, "no capacity"]);
-    }
-}
-
-#[test]
-fn a_disk_that_shrinks_is_not_called_a_fake() {
-    for args in [
-        &["bench", "--workload", "long.toml", "--for", "2s"][..],
-        &["check", "--full"],
-    ] {
-        let Some(disk) = LoopDisk::new(8 * BYTES) else {
-            return;
-        };
-        let error = error_after(&disk, args, |disk| disk.resize(4096));
-        let change = "the capacity changed during the run, from 268435456 B to 4096 B";
-        assert_one_error(&error, &[&disk.device, change, "run the command again"]);
     }
 }
 

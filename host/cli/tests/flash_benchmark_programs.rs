@@ -200,6 +200,47 @@ fn the_error_of_a_program_is_no_reason_to_distrust_the_disk() {
     }
 }
 
+/// Replaces a program by a device in the mount namespace of this test, so that no file of its name is left.
+fn hide(program: &str) {
+    let script =
+        "for f in $(type -ap $0); do mount --bind /dev/null $(readlink -f $f) || exit 1; done";
+    let hidden = Command::new("bash").args(["-c", script, program]).status();
+    assert!(hidden.unwrap().success());
+}
+
+/// Without setpriv, mkfs outlives a killed run; without mkfs, there is no such file system.
+#[test]
+fn missing_programs_are_named_with_their_packages() {
+    if !in_a_namespace("missing_programs_are_named_with_their_packages") {
+        return;
+    }
+    let Some(disk) = LoopDisk::new(BYTES) else {
+        return;
+    };
+    let own = directory();
+    let device = disk.device.as_str();
+    let whole = ["flash-benchmark", "-q", device, "--destroy", device];
+    let some = [
+        "--experiment",
+        "file-size",
+        "--limit",
+        "1MB",
+        "--repeat",
+        "1",
+    ];
+    hide("setpriv");
+    let figures = json(own.path(), &[&whole[..], &some].concat());
+    assert_eq!(figures["rows"][0]["outcome"], "measured");
+    let notes = figures["notes"].to_string();
+    let note = "no setpriv; install the Debian package util-linux";
+    assert!(notes.contains(note), "{notes}");
+    hide("mkfs.ext2");
+    let failed = run(own.path(), &[&whole[..], &some].concat());
+    assert_eq!(failed.code, Some(2), "{}", failed.stderr);
+    let reason = "no mkfs.ext2; install the Debian package e2fsprogs";
+    assert!(failed.stderr.contains(reason), "{}", failed.stderr);
+}
+
 #[test]
 fn a_missing_losetup_makes_file_systems_unavailable() {
     if !in_a_namespace("a_missing_losetup_makes_file_systems_unavailable") {
@@ -210,13 +251,11 @@ fn a_missing_losetup_makes_file_systems_unavailable() {
     };
     let own = directory();
     let device = disk.device.as_str();
-    let hide = "for f in $(type -ap losetup); do mount --bind /dev/null $(readlink -f $f); done";
-    let hidden = Command::new("bash").args(["-c", hide]).status();
-    assert!(hidden.unwrap().success());
+    hide("losetup");
     let whole = ["flash-benchmark", "-q", device, "--destroy", device];
     let files = ["--experiment", "file-size"];
     let refused = run(own.path(), &[&whole[..], &files].concat());
-    let reason = "no losetup; install util-linux";
+    let reason = "no losetup; install the Debian package mount";
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
     for words in [device, "nothing was measured", reason] {
         assert!(refused.stderr.contains(words), "{}", refused.stderr);

@@ -15,6 +15,7 @@
 //! The run is written last and is as long as the probes of 64 GB together, so that a card that holds the last writes
 //! in RAM must have given up the probes when they are read back. The full pass writes and reads every block.
 
+use crate::error::Failed;
 use crate::medium::{Aligned, Medium};
 use crate::pattern::{Content, SECTOR_BYTES, content, fill};
 use cardiograph_system::is_of_medium;
@@ -43,7 +44,7 @@ pub enum CapacityPlan {
     Full,
 }
 
-/// Result of the check.
+/// Result of the check, or of its beginning if it ended early.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Capacity {
     /// Capacity that the disk claims.
@@ -52,11 +53,11 @@ pub struct Capacity {
     pub tested_bytes: u64,
     /// Bytes up to which all tested data were kept; equal to the claimed capacity if nothing was wrong.
     ///
-    /// For a card that wraps, the length at which it wraps.
+    /// For a card that wraps, the length at which it wraps. 0 if the check ended before anything was read back.
     pub kept_bytes: u64,
     /// Blocks with other data than those written.
     pub wrong_blocks: u64,
-    /// Blocks that could not be written or read.
+    /// Blocks that could not be read; if the check ended before anything was read back, those that could not be written.
     pub failed_blocks: u64,
     /// The first 100 of these blocks in order of their offsets.
     pub findings: Vec<Finding>,
@@ -86,8 +87,8 @@ pub struct Finding {
 pub enum Stopped {
     /// The caller asked for it.
     Interrupted,
-    /// The disk failed as a whole, or the computer could not access it.
-    Failed(io::Error),
+    /// Many blocks in a row failed, or the computer could not access the disk.
+    Failed(Box<Failed<Capacity>>),
 }
 
 /// Returns the bytes that the check writes and reads, for a progress bar.
@@ -114,6 +115,7 @@ pub fn check_capacity(
         run,
         buffer: Aligned::zeros(CALL_BYTES as usize),
         done_bytes: 0,
+        tested_bytes: 0,
         faults: Vec::new(),
         wrong_blocks: 0,
         failed_blocks: 0,
@@ -121,19 +123,19 @@ pub fn check_capacity(
     };
     let mut progress = |done_bytes| match progress(done_bytes) {
         ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(()) => Err(Stopped::Interrupted),
+        ControlFlow::Break(()) => Err(Halt::Interrupted),
     };
-    for step in steps(plan, claimed_bytes) {
-        check.write(step)?;
-        progress(check.done_bytes)?;
+    let ended = check.run(plan, &mut progress);
+    let capacity = check.result(claimed_bytes);
+    match ended {
+        Ok(()) => Ok(capacity),
+        Err(Halt::Interrupted) => Err(Stopped::Interrupted),
+        Err(Halt::Failed(offset_bytes, source)) => Err(Stopped::Failed(Box::new(Failed {
+            so_far: capacity,
+            offset_bytes,
+            source,
+        }))),
     }
-    check.medium.flush().map_err(Stopped::Failed)?;
-    // In the order of writing: the oldest data have left a cache first.
-    for step in steps(plan, claimed_bytes) {
-        check.read(step)?;
-        progress(check.done_bytes)?;
-    }
-    Ok(check.result(claimed_bytes))
 }
 
 /// A call of the check.
@@ -178,32 +180,67 @@ fn blocks(step: Step) -> impl Iterator<Item = Step> {
     })
 }
 
+/// Reason for an early end within the check.
+enum Halt {
+    Interrupted,
+    /// Address and error of the access, if it has an address.
+    Failed(Option<u64>, io::Error),
+}
+
 struct Check<'a, M> {
     medium: &'a mut M,
     run: u64,
     buffer: Aligned,
+    /// Bytes written and read so far.
     done_bytes: u64,
+    /// Bytes read back so far.
+    tested_bytes: u64,
     faults: Vec<Finding>,
     wrong_blocks: u64,
     failed_blocks: u64,
     failed_in_a_row: u32,
 }
 
-/// Number of failing calls in a row after which the disk counts as failed.
-const FAILED_IN_A_ROW_MAX: u32 = 64;
+/// Number of failing blocks in a row after which the check ends.
+pub const FAILED_IN_A_ROW_MAX: u32 = 64;
 
 impl<M: Medium> Check<'_, M> {
-    /// Writes a step. If a long call fails, its blocks are written one by one. What could not be written is found when it
-    /// is read.
-    fn write(&mut self, step: Step) -> Result<(), Stopped> {
+    fn run(
+        &mut self,
+        plan: CapacityPlan,
+        progress: &mut impl FnMut(u64) -> Result<(), Halt>,
+    ) -> Result<(), Halt> {
+        let claimed_bytes = self.medium.capacity_bytes();
+        for step in steps(plan, claimed_bytes) {
+            self.write(step)?;
+            progress(self.done_bytes)?;
+        }
+        let flushed = self.medium.flush();
+        flushed.map_err(|error| Halt::Failed(None, error))?;
+        // What could not be written is found again when it is read.
+        self.faults.clear();
+        (self.failed_blocks, self.failed_in_a_row) = (0, 0);
+        // In the order of writing: the oldest data have left a cache first.
+        for step in steps(plan, claimed_bytes) {
+            self.read(step)?;
+            self.tested_bytes += step.length_bytes;
+            progress(self.done_bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Writes a step. If a long call fails, its blocks are written one by one.
+    fn write(&mut self, step: Step) -> Result<(), Halt> {
         self.done_bytes += step.length_bytes;
         if self.write_once(step).is_ok() {
             self.failed_in_a_row = 0;
             return Ok(());
         }
         for block in blocks(step) {
-            let written = self.write_once(block);
-            self.goes_on(written)?;
+            match self.write_once(block) {
+                Ok(()) => self.failed_in_a_row = 0,
+                Err(error) => self.record(block, error)?,
+            }
         }
         Ok(())
     }
@@ -215,7 +252,7 @@ impl<M: Medium> Check<'_, M> {
     }
 
     /// Compares a step with what was written. If a long call fails, its blocks are read one by one.
-    fn read(&mut self, step: Step) -> Result<(), Stopped> {
+    fn read(&mut self, step: Step) -> Result<(), Halt> {
         self.done_bytes += step.length_bytes;
         let data = &mut self.buffer.bytes()[..step.length_bytes as usize];
         let read = self.medium.read_at(step.offset_bytes, data);
@@ -230,12 +267,11 @@ impl<M: Medium> Check<'_, M> {
         Ok(())
     }
 
-    fn compare(&mut self, step: Step, read: io::Result<()>) -> Result<(), Stopped> {
-        if let Some(error) = self.goes_on(read)? {
-            self.failed_blocks += 1;
-            self.add(step.offset_bytes, error.to_string(), None);
-            return Ok(());
+    fn compare(&mut self, step: Step, read: io::Result<()>) -> Result<(), Halt> {
+        if let Err(error) = read {
+            return self.record(step, error);
         }
+        self.failed_in_a_row = 0;
         let blocks = (step.length_bytes.div_ceil(PROBE_BYTES)) as usize;
         for block in 0..blocks {
             let begin = block * PROBE_BYTES as usize;
@@ -271,16 +307,18 @@ impl<M: Medium> Check<'_, M> {
             .find(|(_, content)| *content != Content::Right)
     }
 
-    /// Returns the error of a call that failed alone; fails after many in a row, and if the disk is not to blame.
-    fn goes_on(&mut self, result: io::Result<()>) -> Result<Option<io::Error>, Stopped> {
-        let Err(error) = result else {
-            self.failed_in_a_row = 0;
-            return Ok(None);
-        };
+    /// Records a block that failed; an error after many in a row, and if the disk is not to blame.
+    fn record(&mut self, block: Step, error: io::Error) -> Result<(), Halt> {
+        let failed = |error| Halt::Failed(Some(block.offset_bytes), error);
+        if !is_of_medium(&error) {
+            return Err(failed(error));
+        }
+        self.failed_blocks += 1;
+        self.add(block.offset_bytes, error.to_string(), None);
         self.failed_in_a_row += 1;
-        match self.failed_in_a_row > FAILED_IN_A_ROW_MAX || !is_of_medium(&error) {
-            true => Err(Stopped::Failed(error)),
-            false => Ok(Some(error)),
+        match self.failed_in_a_row >= FAILED_IN_A_ROW_MAX {
+            true => Err(failed(error)),
+            false => Ok(()),
         }
     }
 
@@ -311,10 +349,14 @@ impl<M: Medium> Check<'_, M> {
         let wraps_at = distances.min();
         self.shorten();
         let first_wrong = self.faults.first().map(|finding| finding.offset_bytes);
+        let kept_bytes = match self.tested_bytes {
+            0 => 0,
+            _ => wraps_at.or(first_wrong).unwrap_or(claimed_bytes),
+        };
         Capacity {
             claimed_bytes,
-            tested_bytes: self.done_bytes / 2,
-            kept_bytes: wraps_at.or(first_wrong).unwrap_or(claimed_bytes),
+            tested_bytes: self.tested_bytes,
+            kept_bytes,
             wrong_blocks: self.wrong_blocks,
             failed_blocks: self.failed_blocks,
             findings: self.faults,

@@ -4,6 +4,67 @@ use cardiograph_system::{is_of_medium, is_without_medium};
 use std::fmt;
 use std::io;
 
+/// An access to a disk that ended a measurement early. `Display` is a sentence with the remedy.
+#[derive(Debug)]
+pub struct Failed<T> {
+    /// Figures so far.
+    pub so_far: T,
+    /// Address on the disk; `None` for an access to the disk as a whole.
+    pub offset_bytes: Option<u64>,
+    /// Error of the operating system.
+    pub source: io::Error,
+}
+
+impl<T: fmt::Debug> std::error::Error for Failed<T> {}
+
+impl<T> fmt::Display for Failed<T> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        if let Some(offset_bytes) = self.offset_bytes {
+            write!(f, "byte {offset_bytes} of the disk: ")?;
+        }
+        write!(f, "{}; {}", self.source, remedy(&self.source))
+    }
+}
+
+/// Returns the cause, if it is known, and the remedy of an access to a whole disk that failed.
+pub(crate) fn remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        // The block layer refuses writes to a disk that has become read-only with EPERM.
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            "the disk became read-only during the run: slide its lock switch up, or make it writable with `blockdev \
+             --setrw`, and run the command again"
+        }
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "the file or pool that stores the data of this disk is full, and the disk itself did not fail: free some \
+             space there, and run the command again"
+        }
+        _ if is_of_medium(error) => {
+            "check that the disk is connected, and do not trust it with data"
+        }
+        _ => "resolve this, and run the command again",
+    }
+}
+
+/// A capacity that changed during a run. `Display` is a clause with the remedy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resized {
+    /// Capacity when the disk was opened.
+    pub before_bytes: u64,
+    /// Capacity that the kernel reports now.
+    pub now_bytes: u64,
+}
+
+impl fmt::Display for Resized {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(
+            f,
+            "the capacity changed during the run, from {} B to {} B, so that the result does not count; make sure that \
+             nothing changes the disk, and run the command again",
+            self.before_bytes, self.now_bytes
+        )
+    }
+}
+
 /// Refusal or failure to open a disk.
 #[derive(Debug)]
 pub enum DiskError {

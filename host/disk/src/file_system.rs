@@ -1,6 +1,6 @@
 //! File systems that a disk can be formatted with.
 
-use crate::program::tool;
+use crate::program::{missing, tool};
 use cardiograph_system::has_file_system;
 use std::ffi::OsString;
 
@@ -53,19 +53,8 @@ impl FileSystem {
             Ok(true) => {}
         }
         let mkfs = format!("mkfs.{name}");
-        let needed = [(mkfs.as_str(), self.package()), ("losetup", "util-linux")];
-        let missing = needed.into_iter().find(|(name, _)| tool(name).is_none());
-        missing.map(|(name, package)| format!("no {name}; install {package}"))
-    }
-
-    /// Returns the package with the program that formats.
-    fn package(self) -> &'static str {
-        match self {
-            FileSystem::Vfat => "dosfstools",
-            FileSystem::Exfat => "exfatprogs",
-            FileSystem::Ext2 | FileSystem::Ext3 | FileSystem::Ext4 => "e2fsprogs",
-            FileSystem::F2fs => "f2fs-tools",
-        }
+        let mut needed = [mkfs.as_str(), "losetup"].into_iter();
+        needed.find(|name| tool(name).is_none()).map(missing)
     }
 
     /// Returns the command that formats a device, as words. Nothing is discarded or left for later, because both would

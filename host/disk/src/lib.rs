@@ -33,15 +33,17 @@ mod store;
 mod system;
 
 pub use capacity::{
-    Capacity, CapacityPlan, Finding, SPACING_BYTES, Stopped, check_capacity, pass_bytes,
+    Capacity, CapacityPlan, FAILED_IN_A_ROW_MAX, Finding, SPACING_BYTES, Stopped, check_capacity,
+    pass_bytes,
 };
-pub use error::DiskError;
+pub use error::{DiskError, Failed, Resized};
 pub use file_system::FileSystem;
 pub use free_space::{FREE_BYTES_MIN, FreeSpace, NotRemoved};
 pub use identity::{Fact, Identity};
 pub use left::{FolderLeft, folders_left};
 pub use marker::Marker;
 pub use medium::{Aligned, Medium};
+pub use program::without_setpriv;
 pub use raw::RawDisk;
 pub use read::read_workload;
 pub use scratch::{Formatted, SCRATCH_BYTES_MIN, Scratch, ScratchError};

@@ -37,6 +37,28 @@ pub(crate) fn tool(name: &str) -> Option<PathBuf> {
     folders.find_map(|folder| Some(folder.join(name)).filter(|file| file.is_file()))
 }
 
+/// States that a program is missing, with the Debian package that has it.
+pub(crate) fn missing(name: &str) -> String {
+    let package = match name {
+        "losetup" => "mount",
+        "setpriv" => "util-linux",
+        "sh" => "dash",
+        "mkfs.vfat" => "dosfstools",
+        "mkfs.exfat" => "exfatprogs",
+        "mkfs.f2fs" => "f2fs-tools",
+        _ => "e2fsprogs",
+    };
+    format!("no {name}; install the Debian package {package}")
+}
+
+/// Returns what is different without setpriv, which ends the programs with this process; `None` if this computer has it.
+pub fn without_setpriv() -> Option<String> {
+    tool("setpriv").is_none().then(|| {
+        let missing = missing("setpriv");
+        format!("If this command is killed, mkfs runs on, because there is {missing}.")
+    })
+}
+
 /// Runs a program, given as its words, to its end; `go_on` may stop it meanwhile.
 ///
 /// Its standard input is the device that it works on. As long as it runs, the device is therefore open, and its name
@@ -48,6 +70,7 @@ pub(crate) fn run(
     go_on: &mut dyn FnMut() -> ControlFlow<()>,
 ) -> Result<(), Unfinished> {
     let failed = |error: std::io::Error| Unfinished::Failed(error.to_string());
+    let no_shell = |error| Unfinished::Failed(not_started(&error));
     let setpriv = tool("setpriv").unwrap_or(PathBuf::from("setpriv"));
     let mut shell = Command::new("sh");
     shell.args(["-c", WITH_PARENT, "sh"]);
@@ -65,7 +88,7 @@ pub(crate) fn run(
         String::from_utf8_lossy(&text).into_owned()
     });
     let reader = reader.map_err(failed)?;
-    let mut child = shell.stderr(messages).spawn().map_err(failed)?;
+    let mut child = shell.stderr(messages).spawn().map_err(no_shell)?;
     // Closes this end of the pipe.
     drop(shell);
     let mut ended = None;
@@ -88,6 +111,14 @@ pub(crate) fn run(
         false => Err(Unfinished::Failed(
             last_line(&text).unwrap_or(status.to_string()),
         )),
+    }
+}
+
+/// Returns the reason why the shell did not start.
+pub(crate) fn not_started(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => missing("sh"),
+        _ => format!("sh: {error}"),
     }
 }
 

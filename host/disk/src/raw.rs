@@ -1,7 +1,7 @@
 //! A whole disk that this process has for itself.
 
 use crate::system::{Found, System, in_words};
-use crate::{DiskError, Identity, Medium};
+use crate::{DiskError, Identity, Medium, Resized};
 use cardiograph_system::{Flag, Positioned, device_number, drop_from_cache, is_block_device};
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
@@ -114,10 +114,14 @@ impl RawDisk {
         found.is_err_and(|error| !matches!(error, DiskError::Io { .. }))
     }
 
-    /// Returns the capacity that the kernel reports now; `None` if it no longer knows the disk.
-    pub fn present_capacity_bytes(&self) -> Option<u64> {
-        let found = self.system.find(&self.identity.device, &self.number);
-        Some(self.system.identity(&found.ok()?).capacity_bytes)
+    /// Returns both capacities if the kernel now reports another one than when the disk was opened.
+    pub fn resized(&self) -> Option<Resized> {
+        let found = self.system.find(&self.identity.device, &self.number).ok()?;
+        let resized = Resized {
+            before_bytes: self.identity.capacity_bytes,
+            now_bytes: self.system.identity(&found).capacity_bytes,
+        };
+        (resized.before_bytes != resized.now_bytes).then_some(resized)
     }
 
     fn check_numbers(&self) -> Result<(), DiskError> {

@@ -1,11 +1,11 @@
 //! Timed reads of a disk, which change nothing on it.
 
+use crate::error::Failed;
 use crate::medium::Medium;
 use crate::pattern::splitmix64;
 use crate::store::FailedBlock;
 use cardiograph_system::{is_of_medium, is_of_whole_device};
 use cardiograph_workload::{Activity, Clock, Observer, Operation, OperationKind, Phase, Workload};
-use std::io;
 use std::ops::ControlFlow;
 
 /// Number of blocks that may fail before the run ends.
@@ -18,14 +18,14 @@ const PAUSE_SLICE_NS: u64 = 50_000_000;
 /// Whatever the span of a phase, each call is timed on its own. Returns the blocks that could not be read.
 ///
 /// # Errors
-/// The address and error of a read, once the disk as a whole has failed, or for an error that is not of the disk.
+/// A read that failed after 64 such blocks, once the disk as a whole has failed, or for an error that is not of the disk.
 pub fn read_workload(
     disk: &mut impl Medium,
     workload: &Workload,
     clock: &mut impl Clock,
     observer: &mut impl Observer,
     buffer: &mut [u8],
-) -> Result<Vec<FailedBlock>, (u64, io::Error)> {
+) -> Result<Vec<FailedBlock>, Box<Failed<Vec<FailedBlock>>>> {
     let mut failed = Vec::new();
     let mut first_file = 0u32;
     let mut random = 1;
@@ -42,7 +42,11 @@ pub fn read_workload(
             if let Err(error) = read {
                 let is_of_block = is_of_medium(&error) && !is_of_whole_device(&error);
                 if failed.len() >= FAILED_MAX || !is_of_block {
-                    return Err((offset_bytes, error));
+                    return Err(Box::new(Failed {
+                        so_far: failed,
+                        offset_bytes: Some(offset_bytes),
+                        source: error,
+                    }));
                 }
                 failed.push(FailedBlock {
                     offset_bytes,

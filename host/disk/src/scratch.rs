@@ -11,8 +11,9 @@
 //! which bypasses the page cache, and is mounted where only this process sees it ([`Mount`]). The loop device detaches
 //! itself when its last user closes it (autoclear), so that neither survives the process. What survives is the marker.
 
+use crate::error::Failed;
 use crate::marker::{MARKER_BYTES, Marker};
-use crate::program::{Unfinished, last_line, run, tool};
+use crate::program::{Unfinished, last_line, missing, not_started, run, tool};
 use crate::{Aligned, DiskError, FileSystem, Medium, RawDisk};
 use cardiograph_system::{Mount, in_own_group, is_of_medium};
 use std::fmt;
@@ -30,6 +31,10 @@ pub const SCRATCH_BYTES_MIN: u64 = 32 << 20;
 
 /// Bytes that are cleared where signatures of file systems and partition tables can be.
 const CLEARED_BYTES: usize = 1 << 20;
+
+/// Number of places that are written to find out why a write failed, and their length.
+const PROBES: u64 = 64;
+const PROBE_BYTES: u64 = 4096;
 
 /// A disk whose content belongs to this run.
 pub struct Scratch {
@@ -49,6 +54,11 @@ pub struct Formatted {
 pub enum ScratchError {
     /// The disk is not the one shown.
     Disk(DiskError),
+    /// The disk changed after it was first written.
+    Changed {
+        /// Property that differs, with both values.
+        what: String,
+    },
     /// The disk is too small.
     TooSmall {
         /// Path on the command line.
@@ -99,6 +109,7 @@ impl fmt::Display for ScratchError {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             ScratchError::Disk(error) => error.fmt(f),
+            ScratchError::Changed { what } => write!(f, "the disk changed during the run ({what})"),
             ScratchError::TooSmall { path } => write!(
                 f,
                 "{path}: smaller than {} MiB; choose a larger disk",
@@ -155,7 +166,7 @@ impl Scratch {
     /// # Errors
     /// [`ScratchError`].
     pub fn step(&mut self, step: &str) -> Result<(), ScratchError> {
-        self.disk.check_unchanged().map_err(ScratchError::Disk)?;
+        self.check_unchanged()?;
         self.marker.step = step.to_string();
         self.mark()
     }
@@ -215,7 +226,7 @@ impl Scratch {
             return Err(ScratchError::BlockSize { name, said });
         }
         let Some(mkfs) = file_system.mkfs(&attached.device, block_bytes) else {
-            let said = String::from("no such program; install it");
+            let said = missing(&name);
             return Err(ScratchError::Tool { name, said });
         };
         run(&mkfs, &attached.open, go_on).map_err(|unfinished| match unfinished {
@@ -236,13 +247,39 @@ impl Scratch {
     /// # Errors
     /// [`ScratchError`]; the marker may still be there.
     pub fn end(mut self) -> Result<RawDisk, ScratchError> {
-        self.disk.check_unchanged().map_err(ScratchError::Disk)?;
+        self.check_unchanged()?;
         self.clear_region()?;
         let last_bytes = self.disk.capacity_bytes() - CLEARED_BYTES as u64;
         self.clear(last_bytes, CLEARED_BYTES)?;
         self.clear(MARKER_BYTES as u64, CLEARED_BYTES - MARKER_BYTES)?;
         self.clear(0, MARKER_BYTES)?;
         Ok(self.disk)
+    }
+
+    /// Writes zeros to places all over the region, and returns the first error that the disk does not cause: it has become
+    /// read-only, for example. A file system reports such an error as one of the disk.
+    pub fn obstacle(&mut self) -> Option<Failed<()>> {
+        let (begin_bytes, length_bytes) = self.region();
+        let distance_bytes = length_bytes / PROBES / PROBE_BYTES * PROBE_BYTES;
+        let mut zeros = Aligned::zeros(PROBE_BYTES as usize);
+        for place in 0..PROBES {
+            let offset_bytes = begin_bytes + place * distance_bytes;
+            if let Err(source) = self.disk.write_at(offset_bytes, zeros.bytes()) {
+                return (!is_of_medium(&source)).then_some(Failed {
+                    so_far: (),
+                    offset_bytes: Some(offset_bytes),
+                    source,
+                });
+            }
+        }
+        None
+    }
+
+    fn check_unchanged(&self) -> Result<(), ScratchError> {
+        self.disk.check_unchanged().map_err(|error| match error {
+            DiskError::Exchanged { what, .. } => ScratchError::Changed { what },
+            error => ScratchError::Disk(error),
+        })
     }
 
     fn mark(&mut self) -> Result<(), ScratchError> {
@@ -307,9 +344,7 @@ impl Attached {
             name: String::from("losetup"),
             said,
         };
-        let losetup = tool("losetup");
-        let losetup =
-            losetup.ok_or_else(|| failed(String::from("no such program; install util-linux")))?;
+        let losetup = tool("losetup").ok_or_else(|| failed(missing("losetup")))?;
         let mut shell = Command::new("sh");
         shell.args(["-c", SCRIPT]).arg(losetup).env("LC_ALL", "C");
         shell.args([&begin_bytes.to_string(), &length_bytes.to_string(), disk]);
@@ -318,7 +353,8 @@ impl Attached {
         shell.stdout(Stdio::piped()).stderr(Stdio::piped());
         // Ctrl-C between the two calls of losetup would leave the device attached.
         in_own_group(&mut shell);
-        let mut child = shell.spawn().map_err(|error| failed(error.to_string()))?;
+        let child = shell.spawn();
+        let mut child = child.map_err(|error| failed(not_started(&error)))?;
         let mut device = String::new();
         if let Some(output) = &mut child.stdout {
             let _ = BufReader::new(output).read_line(&mut device);

@@ -4,6 +4,7 @@
 //! classes A1 and A2 promise reads and writes of 4 KiB at random places. The specification measures them in a defined
 //! state of the card and over its native bus. These figures are those of this disk, as it is, through this reader.
 
+use crate::error::Failed;
 use crate::medium::{Aligned, Medium};
 use crate::pattern::{fill, splitmix64};
 use crate::store::FailedBlock;
@@ -35,7 +36,7 @@ const RANDOM_NS: u64 = 5_000_000_000;
 /// Longest time of each sequential measurement.
 const SEQUENTIAL_NS: u64 = 20_000_000_000;
 
-/// Number of calls that may fail before the measurement ends.
+/// Longest list of addresses at which calls failed; later ones are only counted.
 const FAILED_MAX: usize = 64;
 
 /// Measured figures; null where nothing may be written, or the disk is too small.
@@ -51,7 +52,9 @@ pub struct Speed {
     pub random_reads_per_s: Option<f64>,
     /// Writes of 4 KiB per second, at random places within 256 MiB.
     pub random_writes_per_s: Option<f64>,
-    /// Calls that failed, with the address of their first byte; their time counts.
+    /// Number of calls that failed; their time counts, and their payload does not.
+    pub failed_calls: u64,
+    /// The first 64 addresses at which a call that failed began.
     #[serde(skip)]
     pub failed: Vec<FailedBlock>,
 }
@@ -125,59 +128,86 @@ pub fn measure_speed(
     writes: bool,
     clock: &mut impl Clock,
     mut progress: impl FnMut() -> ControlFlow<()>,
-) -> io::Result<Speed> {
+) -> Result<Speed, Box<Failed<Speed>>> {
     let mut meter = Meter {
         medium,
         clock,
         buffer: Aligned::zeros(CALL_BYTES as usize),
+        failed_calls: 0,
         failed: Vec::new(),
     };
     let mut speed = Speed::default();
-    if writes {
-        let (mean, slowest) = meter.sequential(true, &mut progress)?;
-        (speed.write_bytes_per_s, speed.slowest_write_bytes_per_s) = (mean, slowest);
-    }
-    speed.read_bytes_per_s = meter.sequential(false, &mut progress)?.0;
-    speed.random_reads_per_s = meter.random(false, &mut progress)?;
-    if writes {
-        speed.random_writes_per_s = meter.random(true, &mut progress)?;
-    }
+    let ended = meter.all(writes, &mut speed, &mut progress);
+    speed.failed_calls = meter.failed_calls;
     speed.failed = meter.failed;
-    Ok(speed)
+    match ended {
+        Ok(()) => Ok(speed),
+        Err((offset_bytes, source)) => Err(Box::new(Failed {
+            so_far: speed,
+            offset_bytes: Some(offset_bytes),
+            source,
+        })),
+    }
 }
+
+/// Address and error of a call that ends the measurement.
+type Ending = (u64, io::Error);
 
 struct Meter<'a, M, C> {
     medium: &'a mut M,
     clock: &'a mut C,
     buffer: Aligned,
+    failed_calls: u64,
     failed: Vec<FailedBlock>,
 }
 
 impl<M: Medium, C: Clock> Meter<'_, M, C> {
+    fn all(
+        &mut self,
+        writes: bool,
+        speed: &mut Speed,
+        progress: &mut impl FnMut() -> ControlFlow<()>,
+    ) -> Result<(), Ending> {
+        if writes {
+            let (mean, slowest) = self.sequential(true, progress)?;
+            (speed.write_bytes_per_s, speed.slowest_write_bytes_per_s) = (mean, slowest);
+        }
+        speed.read_bytes_per_s = self.sequential(false, progress)?.0;
+        speed.random_reads_per_s = self.random(false, progress)?;
+        if writes {
+            speed.random_writes_per_s = self.random(true, progress)?;
+        }
+        Ok(())
+    }
+
     /// Returns the mean rate, and that of the slowest stretch.
     fn sequential(
         &mut self,
         writes: bool,
         progress: &mut impl FnMut() -> ControlFlow<()>,
-    ) -> io::Result<(Option<f64>, Option<f64>)> {
+    ) -> Result<(Option<f64>, Option<f64>), Ending> {
         let end_bytes =
             SEQUENTIAL_BYTES.min(self.medium.capacity_bytes() / STRETCH_BYTES * STRETCH_BYTES);
         let begun_ns = self.clock.now_ns();
-        let (mut total_ns, mut slowest_ns, mut done_bytes) = (0, 0, 0);
+        let (mut total_ns, mut done_bytes) = (0, 0);
+        let mut slowest: Option<f64> = None;
         for stretch in (0..end_bytes).step_by(STRETCH_BYTES as usize) {
-            let mut stretch_ns = 0;
+            let (mut stretch_ns, mut stretch_bytes) = (0, 0);
             for offset in (stretch..stretch + STRETCH_BYTES).step_by(CALL_BYTES as usize) {
-                stretch_ns += self.call(writes, offset, CALL_BYTES)?;
+                let (call_bytes, ns) = self.call(writes, offset, CALL_BYTES)?;
+                stretch_bytes += call_bytes;
+                stretch_ns += ns;
             }
             total_ns += stretch_ns;
-            slowest_ns = slowest_ns.max(stretch_ns);
-            done_bytes += STRETCH_BYTES;
+            done_bytes += stretch_bytes;
+            let of_stretch = rate(stretch_bytes, stretch_ns).into_iter();
+            slowest = slowest.into_iter().chain(of_stretch).reduce(f64::min);
             let is_over = self.clock.now_ns() - begun_ns > SEQUENTIAL_NS;
             if is_over || progress().is_break() {
                 break;
             }
         }
-        Ok((rate(done_bytes, total_ns), rate(STRETCH_BYTES, slowest_ns)))
+        Ok((rate(done_bytes, total_ns), slowest))
     }
 
     /// Returns calls per second at random places.
@@ -185,25 +215,34 @@ impl<M: Medium, C: Clock> Meter<'_, M, C> {
         &mut self,
         writes: bool,
         progress: &mut impl FnMut() -> ControlFlow<()>,
-    ) -> io::Result<Option<f64>> {
+    ) -> Result<Option<f64>, Ending> {
         let places = WITHIN_BYTES.min(self.medium.capacity_bytes()) / RANDOM_BYTES;
         if places == 0 {
             return Ok(None);
         }
         let begun_ns = self.clock.now_ns();
-        let (mut total_ns, mut calls, mut random) = (0, 0, 1);
-        while calls < RANDOM_CALLS && self.clock.now_ns() - begun_ns < RANDOM_NS {
+        let (mut total_ns, mut done_bytes, mut random) = (0, 0, 1);
+        for _ in 0..RANDOM_CALLS {
             random = splitmix64(random);
-            total_ns += self.call(writes, random % places * RANDOM_BYTES, RANDOM_BYTES)?;
-            calls += 1;
-            if progress().is_break() {
+            let offset_bytes = random % places * RANDOM_BYTES;
+            let (call_bytes, ns) = self.call(writes, offset_bytes, RANDOM_BYTES)?;
+            total_ns += ns;
+            done_bytes += call_bytes;
+            let is_over = self.clock.now_ns() - begun_ns >= RANDOM_NS;
+            if is_over || progress().is_break() {
                 break;
             }
         }
-        Ok(rate(calls, total_ns))
+        Ok(rate(done_bytes / RANDOM_BYTES, total_ns))
     }
 
-    fn call(&mut self, writes: bool, offset_bytes: u64, length_bytes: u64) -> io::Result<u64> {
+    /// Returns the payload of a call, or 0 if it failed, and its time.
+    fn call(
+        &mut self,
+        writes: bool,
+        offset_bytes: u64,
+        length_bytes: u64,
+    ) -> Result<(u64, u64), Ending> {
         let data = &mut self.buffer.bytes()[..length_bytes as usize];
         if writes {
             fill(0, offset_bytes, data);
@@ -213,23 +252,36 @@ impl<M: Medium, C: Clock> Meter<'_, M, C> {
             true => self.medium.write_at(offset_bytes, data),
             false => self.medium.read_at(offset_bytes, data),
         };
-        if let Err(error) = done {
-            let is_of_block = is_of_medium(&error) && !is_of_whole_device(&error);
-            if !is_of_block || self.failed.len() >= FAILED_MAX {
-                return Err(error);
+        let ns = self.clock.now_ns() - start_ns;
+        match done {
+            Ok(()) => Ok((length_bytes, ns)),
+            Err(error) => {
+                self.record(offset_bytes, error)?;
+                Ok((0, ns))
             }
+        }
+    }
+
+    #[cold]
+    fn record(&mut self, offset_bytes: u64, error: io::Error) -> Result<(), Ending> {
+        if !is_of_medium(&error) || is_of_whole_device(&error) {
+            return Err((offset_bytes, error));
+        }
+        self.failed_calls += 1;
+        let mut addresses = self.failed.iter().map(|block| block.offset_bytes);
+        if self.failed.len() < FAILED_MAX && !addresses.any(|address| address == offset_bytes) {
             self.failed.push(FailedBlock {
                 offset_bytes,
                 error: error.to_string(),
             });
         }
-        Ok(self.clock.now_ns() - start_ns)
+        Ok(())
     }
 }
 
+/// Returns an amount per second; 0 if every call failed, and `None` if there was none.
 fn rate(amount: u64, time_ns: u64) -> Option<f64> {
-    let is_measured = amount > 0 && time_ns > 0;
-    is_measured.then(|| (amount as f64 * 1e12 / time_ns as f64).round() / 1e3)
+    (time_ns > 0).then(|| (amount as f64 * 1e12 / time_ns as f64).round() / 1e3)
 }
 
 #[cfg(test)]

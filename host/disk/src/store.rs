@@ -1,5 +1,6 @@
 //! A disk without a file system as a store of a workload.
 
+use crate::error::remedy;
 use crate::medium::{Aligned, Medium};
 use crate::pattern;
 use crate::{DiskError, RawDisk};
@@ -87,10 +88,7 @@ impl fmt::Display for RawStoreError {
                 offset_bytes,
                 source,
             } => {
-                let remedy = match is_of_medium(source) {
-                    true => "check that the disk is connected, and do not trust it with data",
-                    false => "resolve this, and run the command again",
-                };
+                let remedy = remedy(source);
                 write!(f, "byte {offset_bytes} of the disk: {source}; {remedy}")
             }
             RawStoreError::NotWholeBlocks { block_bytes } => write!(

@@ -252,6 +252,27 @@ impl System {
         all.map(|sibling| (sibling.device, file.clone())).collect()
     }
 
+    /// Returns the files and devices that store the data of a disk, below any number of loop devices, logical volumes and
+    /// partitions.
+    pub fn files_behind(&self, device: &str) -> Vec<PathBuf> {
+        let mut files = Vec::new();
+        let mut numbers: Vec<_> = block_device_number(device).into_iter().collect();
+        while let Some(number) = numbers.pop() {
+            for number in self.below(&number) {
+                let link = self.sys.join("dev/block").join(number);
+                let Ok(folder) = fs::canonicalize(link) else {
+                    continue;
+                };
+                let disk = folder.parent().unwrap_or(&folder);
+                if let Some(file) = backing_file(&folder).or_else(|| backing_file(disk)) {
+                    numbers.extend(block_device_number(&file));
+                    files.push(file.into());
+                }
+            }
+        }
+        files
+    }
+
     fn on_same_file(&self, found: &Found) -> Vec<Found> {
         let Some(own_file) = backing_file(&found.folder) else {
             return Vec::new();

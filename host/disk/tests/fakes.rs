@@ -277,6 +277,62 @@ fn a_bad_block_is_recorded_and_the_check_goes_on() {
     );
 }
 
+/// Blocks between good ones: none of them is the 64th in a row.
+#[test]
+fn many_bad_blocks_are_counted_to_the_end() {
+    let mut card = Card::new(CLAIMED_BYTES, Beyond::Honest);
+    card.bad = (0..200).map(|block| block * 2 * 8).collect();
+    let capacity = check(&mut card, 1);
+    assert_eq!(capacity.failed_blocks, 200);
+    let first: Vec<_> = capacity.findings.iter().map(|f| f.offset_bytes).collect();
+    let expected: Vec<u64> = (0..100).map(|block| block * 2 * 4096).collect();
+    assert_eq!(first, expected);
+    let passes = pass_bytes(CapacityPlan::Quick, CLAIMED_BYTES);
+    assert_eq!(capacity.tested_bytes, passes / 2);
+}
+
+/// A card that fails only when it is read back: what was read before the end is in the result.
+#[test]
+fn many_bad_blocks_in_a_row_end_the_check_with_their_addresses() {
+    struct Unreadable(Card);
+    impl Medium for Unreadable {
+        fn capacity_bytes(&self) -> u64 {
+            8 << 20
+        }
+        fn block_bytes(&self) -> u32 {
+            512
+        }
+        fn read_at(&mut self, offset_bytes: u64, buffer: &mut [u8]) -> io::Result<()> {
+            match offset_bytes + buffer.len() as u64 > 3 << 20 {
+                true => Err(io::Error::from_raw_os_error(EIO)),
+                false => self.0.read_at(offset_bytes, buffer),
+            }
+        }
+        fn write_at(&mut self, offset_bytes: u64, data: &[u8]) -> io::Result<()> {
+            self.0.write_at(offset_bytes, data)
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut card = Unreadable(Card::new(CLAIMED_BYTES, Beyond::Honest));
+    let go_on = |_| ControlFlow::Continue(());
+    let Err(Stopped::Failed(ended)) = check_capacity(&mut card, CapacityPlan::Full, 1, go_on)
+    else {
+        panic!("the check did not end");
+    };
+    let capacity = &ended.so_far;
+    let found: Vec<_> = capacity.findings.iter().map(|f| f.offset_bytes).collect();
+    let expected: Vec<u64> = (3 << 20..).step_by(4096).take(64).collect();
+    assert_eq!(found, expected);
+    assert_eq!(ended.offset_bytes, Some(expected[63]));
+    assert_eq!(
+        (capacity.tested_bytes, capacity.kept_bytes),
+        (3 << 20, 3 << 20)
+    );
+    assert_eq!(capacity.failed_blocks, 64);
+}
+
 #[test]
 fn a_card_that_vanishes_ends_the_check() {
     let mut card = Card::new(CLAIMED_BYTES, Beyond::Honest);
@@ -361,10 +417,10 @@ fn a_block_is_bad_only_if_the_card_causes_the_error() {
     assert!(!speed(EIO).unwrap().failed.is_empty());
     assert_eq!(read(EIO).unwrap().len(), 1);
     let is_memory = |error: &io::Error| error.raw_os_error() == Some(ENOMEM);
-    assert!(matches!(check(ENOMEM), Err(Stopped::Failed(error)) if is_memory(&error)));
-    assert!(is_memory(&speed(ENOMEM).unwrap_err()));
-    let (offset_bytes, error) = read(ENOMEM).unwrap_err();
-    assert!(offset_bytes == 80 * SECTOR_BYTES && is_memory(&error));
+    assert!(matches!(check(ENOMEM), Err(Stopped::Failed(ended)) if is_memory(&ended.source)));
+    assert!(is_memory(&speed(ENOMEM).unwrap_err().source));
+    let ended = read(ENOMEM).unwrap_err();
+    assert!(ended.offset_bytes == Some(80 * SECTOR_BYTES) && is_memory(&ended.source));
 }
 
 /// Counts overlaps of a full pass, on a card small enough for it.
@@ -441,7 +497,8 @@ fn a_file_system_that_refuses_a_call_is_no_fake() {
         let mut refusing = Refusing(card, 3 * SPACING_BYTES, kind);
         let go_on = |_| ControlFlow::Continue(());
         let checked = check_capacity(&mut refusing, CapacityPlan::Quick, 1, go_on);
-        let is_same = matches!(&checked, Err(Stopped::Failed(error)) if error.kind() == kind);
+        let is_same =
+            matches!(&checked, Err(Stopped::Failed(ended)) if ended.source.kind() == kind);
         assert!(is_same, "{kind:?}: {checked:?}");
     }
 }

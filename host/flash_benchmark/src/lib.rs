@@ -23,7 +23,7 @@ mod statistics;
 pub use case::{Case, Unit, Work};
 pub use experiment::{Experiment, Medium, SetUp};
 pub use published::{Published, published};
-pub use report::{Availability, Figures, Outcome, Row, html, markdown, text};
+pub use report::{Availability, Cause, Figures, Outcome, Row, html, markdown, text};
 pub use runner::{Ended, Limits, Target, run, smallest_bytes};
 pub use scenario::{End, SCENARIOS, Scenario, SyncAfterEach};
 pub use statistics::Statistics;

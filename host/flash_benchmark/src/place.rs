@@ -1,10 +1,11 @@
 //! Places that an experiment writes to: the raw region of a disk, and a folder.
 
 use crate::case::Work;
+use crate::report::Cause;
 use crate::scenario::{End, Scenario, SyncAfterEach};
 use cardiograph_disk::{Aligned, Formatted, Medium, NotRemoved, Scratch};
 use cardiograph_system::{
-    Access, Folder as OpenFolder, Positioned, is_of_medium, path_of_open, sync_file_system,
+    Access, Folder as OpenFolder, Positioned, path_of_open, sync_file_system,
 };
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
@@ -31,15 +32,14 @@ pub(crate) enum Halt {
 pub(crate) struct Fault {
     /// Error as text.
     pub text: String,
-    /// True if the medium caused it, and not this computer.
-    pub is_of_medium: bool,
+    pub cause: Cause,
 }
 
 impl From<io::Error> for Fault {
     fn from(error: io::Error) -> Fault {
         Fault {
             text: error.to_string(),
-            is_of_medium: is_of_medium(&error),
+            cause: Cause::of(&error),
         }
     }
 }
@@ -134,7 +134,7 @@ pub(crate) fn transfer_raw(
         written.map_err(|error| {
             Halt::Failed(Fault {
                 text: format!("byte {address} of the disk: {error}"),
-                is_of_medium: is_of_medium(&error),
+                cause: Cause::of(&error),
             })
         })?;
         poll(go_on)?;

@@ -4,8 +4,10 @@ use crate::case::Unit;
 use crate::published::Published;
 use crate::statistics::{Statistics, two_digits};
 use cardiograph_report::DiskSummary;
+use cardiograph_system::is_of_medium;
 use serde::Serialize;
 use std::fmt::Write;
+use std::io;
 
 /// Outcome of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -23,6 +25,30 @@ pub enum Outcome {
     Failed,
 }
 
+/// Cause of a failed case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The medium failed.
+    Medium,
+    /// The file system became read-only.
+    ReadOnly,
+    /// The file system is full.
+    Full,
+    /// A program, or a limit of this computer.
+    Other,
+}
+
+impl Cause {
+    pub(crate) fn of(error: &io::Error) -> Cause {
+        match error.kind() {
+            io::ErrorKind::ReadOnlyFilesystem => Cause::ReadOnly,
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Cause::Full,
+            _ if is_of_medium(error) => Cause::Medium,
+            _ => Cause::Other,
+        }
+    }
+}
+
 /// Result of a case.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
@@ -38,9 +64,9 @@ pub struct Row {
     pub outcome: Outcome,
     /// Reason, if there is no complete result.
     pub reason: Option<String>,
-    /// True if the case failed because of the medium, and not of this computer.
+    /// Cause, if the case failed.
     #[serde(skip)]
-    pub is_fault_of_medium: bool,
+    pub cause: Cause,
     /// Statistics of the values.
     pub statistics: Option<Statistics>,
     /// Value of each repetition.
@@ -350,7 +376,7 @@ mod tests {
             reason: values
                 .is_empty()
                 .then(|| format!("the kernel has no {set_up}")),
-            is_fault_of_medium: false,
+            cause: Cause::Other,
             statistics: Statistics::of(values),
             values: values.to_vec(),
             published: published.map(|(min, max)| Published {

@@ -5,7 +5,7 @@ use crate::case::{Case, Unit, Work};
 use crate::experiment::{Experiment, Medium, SetUp};
 use crate::place::{Fault, Folder, GoOn, Halt, Random, Repetition, transfer_raw};
 use crate::published::find;
-use crate::report::{Outcome, Row};
+use crate::report::{Cause, Outcome, Row};
 use crate::statistics::Statistics;
 use cardiograph_disk::{DiskError, NotRemoved, Scratch, ScratchError};
 use std::io;
@@ -130,26 +130,42 @@ impl Run<'_> {
         let set_ups: Vec<_> = experiments.iter().flat_map(|one| one.on_disk()).collect();
         self.total = set_ups.iter().map(|set_up| set_up.cases.len().max(1)).sum();
         for set_up in &set_ups {
-            match self.set_up(scratch, set_up) {
-                Err(Stopped) => return Ended::Interrupted,
-                Ok(()) if scratch.disk().has_vanished() => {
-                    let vanished = "the disk vanished during the run; connect it again";
-                    return Ended::Failed(vanished.to_string());
-                }
-                Ok(()) => match scratch.disk().check_unchanged() {
-                    Ok(()) => {}
-                    Err(DiskError::Io { source, .. }) => {
-                        let remedy = "resolve this, and run the experiments again";
-                        return Ended::Failed(format!("{source}; {remedy}"));
-                    }
-                    Err(_) => {
-                        let exchanged = "the disk was exchanged during the run; connect the first one, and repeat the run";
-                        return Ended::Failed(exchanged.to_string());
-                    }
-                },
+            let first = self.rows.len();
+            if let Err(Stopped) = self.set_up(scratch, set_up) {
+                return Ended::Interrupted;
+            }
+            if let Some(reason) = self.unusable(scratch, first) {
+                return Ended::Failed(reason);
             }
         }
         Ended::Complete
+    }
+
+    /// Returns the reason why no further set-up can be measured, if there is one. The rows of the last set-up begin at `first`.
+    fn unusable(&self, scratch: &mut Scratch, first: usize) -> Option<String> {
+        let disk = scratch.disk();
+        if disk.has_vanished() {
+            return Some("the disk vanished during the run; connect it again".to_string());
+        }
+        if let Some(resized) = disk.resized() {
+            return Some(resized.to_string());
+        }
+        match disk.check_unchanged() {
+            Ok(()) => {}
+            Err(DiskError::Io { source, .. }) => {
+                let remedy = "resolve this, and run the experiments again";
+                return Some(format!("{source}; {remedy}"));
+            }
+            Err(_) => {
+                let exchanged = "the disk was exchanged during the run; connect the first one, and repeat the run";
+                return Some(exchanged.to_string());
+            }
+        }
+        let mut rows = self.rows[first..].iter();
+        let obstacle = rows
+            .any(|row| row.outcome == Outcome::Failed)
+            .then(|| scratch.obstacle());
+        obstacle.flatten().map(|obstacle| obstacle.to_string())
     }
 
     fn set_up(&mut self, scratch: &mut Scratch, set_up: &SetUp) -> Result<(), Stopped> {
@@ -336,7 +352,7 @@ impl Run<'_> {
         let row = match &halt {
             Some(Halt::Failed(fault)) => {
                 let row = self.push(set_up, &case.name, case.unit, Outcome::Failed, &fault.text);
-                row.is_fault_of_medium = fault.is_of_medium;
+                row.cause = fault.cause;
                 row
             }
             _ if statistics.is_none() => return Err(Stopped),
@@ -432,7 +448,7 @@ impl Run<'_> {
         let first = self.rows.len();
         self.all(set_up, Outcome::Failed, &fault.text);
         for row in &mut self.rows[first..] {
-            row.is_fault_of_medium = fault.is_of_medium;
+            row.cause = fault.cause;
         }
     }
 
@@ -462,7 +478,7 @@ impl Run<'_> {
             unit,
             outcome,
             reason: Some(reason.to_string()).filter(|reason| !reason.is_empty()),
-            is_fault_of_medium: false,
+            cause: Cause::Other,
             statistics: None,
             values: Vec::new(),
             published: find(experiment, &set_up.name, case, self.any_set_up),
@@ -515,7 +531,10 @@ impl From<ScratchError> for Fault {
     fn from(error: ScratchError) -> Fault {
         Fault {
             text: error.to_string(),
-            is_of_medium: error.is_of_medium(),
+            cause: match error.is_of_medium() {
+                true => Cause::Medium,
+                false => Cause::Other,
+            },
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::{Mismatch, REPORT_BUG};
 use cardiograph_recorder::{Gap, StreamSummary};
+use cardiograph_system::is_of_medium;
 use std::{fmt, io};
 
 /// Progress of a recording.
@@ -150,10 +151,19 @@ impl fmt::Display for StreamError {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             StreamError::Refused(why) => f.write_str(why),
+            StreamError::Read { file, source } if is_of_medium(source) => write!(
+                f,
+                "{file}: could not be read back ({source}); do not trust this storage device"
+            ),
             StreamError::Read { file, source } => {
+                let remedy = match source.kind() {
+                    io::ErrorKind::PermissionDenied => "permit this user to read the file",
+                    _ => "resolve this",
+                };
                 write!(
                     f,
-                    "{file}: could not be read back ({source}); do not trust this storage device"
+                    "{file}: could not be read back ({source}), so that its samples are not verified; {remedy}, and record \
+                     again"
                 )
             }
             StreamError::Differs { file, mismatch } => {
@@ -168,6 +178,44 @@ impl fmt::Display for StreamError {
                 "{pushed} samples arrived, but the {found} in files and {lost} in gaps do not add up to that; \
                  {REPORT_BUG}"
             ),
+        }
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_error_of_the_medium_advises_against_it() {
+        const EIO: i32 = 5;
+        const ENOMEM: i32 = 12;
+        const EACCES: i32 = 13;
+        let sentence = |errno| {
+            let error = StreamError::Read {
+                file: "REC00001.CSV".to_string(),
+                source: io::Error::from_raw_os_error(errno),
+            };
+            error.to_string()
+        };
+        assert!(
+            sentence(EIO)
+                .ends_with("(Input/output error (os error 5)); do not trust this storage device")
+        );
+        for (errno, cause, remedy) in [
+            (ENOMEM, "Cannot allocate memory", "resolve this"),
+            (
+                EACCES,
+                "Permission denied",
+                "permit this user to read the file",
+            ),
+        ] {
+            let sentence = sentence(errno);
+            assert!(!sentence.contains("do not trust"), "{sentence}");
+            assert!(
+                sentence.contains(cause) && sentence.contains(remedy),
+                "{sentence}"
+            );
         }
     }
 }

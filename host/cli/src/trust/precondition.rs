@@ -1,5 +1,6 @@
 //! Writes before the measurement (`--precondition`).
 
+use crate::disk;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
@@ -79,7 +80,10 @@ pub fn of_disk(
         }
     });
     progress.clear();
-    let bytes = written.map_err(|error| Failure::new(format!("{target}: {error}")))?;
+    let bytes = written.map_err(|error| {
+        let changed = disk::changed(store.disk());
+        changed.unwrap_or_else(|| Failure::new(format!("{target}: {error}")))
+    })?;
     if interrupt.is_raised() {
         return Err(interrupted(interrupt));
     }

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::process::Command;
 use tempfile::NamedTempFile;
 
@@ -44,6 +45,27 @@ impl LoopDisk {
         })
     }
 
+    /// Returns the path of the file below the disk.
+    pub fn file(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// Removes the end of the file below the disk, which keeps its capacity: these blocks can no longer be read.
+    pub fn cut_off(&self, from_bytes: u64) {
+        self.file.as_file().set_len(from_bytes).unwrap();
+    }
+
+    /// Makes the disk read-only, as a card does at the end of its life.
+    pub fn make_read_only(&self) {
+        self.set_access("--setro");
+    }
+
+    fn set_access(&self, option: &str) {
+        let mut blockdev = Command::new("blockdev");
+        let done = blockdev.args([option, &self.device]).status();
+        assert!(done.unwrap().success());
+    }
+
     /// Writes to the file below the disk.
     pub fn write(&self, offset_bytes: u64, data: &[u8]) {
         self.file
@@ -77,8 +99,16 @@ impl LoopDisk {
             assert!(done.unwrap().success());
         }
     }
+
     /// Takes the medium out, as from a card reader: the device stays, and has no capacity any more.
     pub fn remove_medium(&self) {
         self.resize(0);
+    }
+}
+
+impl Drop for LoopDisk {
+    /// The kernel keeps the access of a loop device for its next file.
+    fn drop(&mut self) {
+        self.set_access("--setrw");
     }
 }

@@ -1,0 +1,256 @@
+//! `bench`, `check` and `flash-benchmark` on disks that fail in many places, or change while they are measured.
+
+mod common;
+mod disk_runs;
+#[path = "../../disk/tests/common/mod.rs"]
+mod disks;
+
+use common::loop_disk::LoopDisk;
+use common::{assert_refused, directory, results, run};
+use disk_runs::{BYTES, assert_one_error, error_after, with_bad_blocks};
+use disks::{Loop, in_a_namespace};
+use serde_json::Value;
+use std::fs;
+use std::process::Command;
+
+/// A study that takes long enough for a change in the middle of it.
+const STUDY: [&str; 7] = [
+    "flash-benchmark",
+    "--experiment",
+    "filesystems",
+    "--for",
+    "1s",
+    "--limit",
+    "10MB",
+];
+
+/// A study on a file system, which reports every error as one of the disk.
+const ON_EXT2: [&str; 7] = [
+    "flash-benchmark",
+    "--experiment",
+    "file-size",
+    "--for",
+    "1s",
+    "--limit",
+    "30MB",
+];
+
+/// Writes 16 MiB in blocks of 4 KiB.
+const LARGE: &str = "name = \"w\"\n[[phase]]\ncalls_per_file = 4096\nbytes_per_call = 4096\n";
+
+/// Returns the addresses of a list of blocks.
+fn addresses(blocks: &Value) -> Vec<u64> {
+    let blocks = blocks.as_array().unwrap().iter();
+    blocks
+        .map(|block| block["offset_bytes"].as_u64().unwrap())
+        .collect()
+}
+
+#[test]
+fn a_check_that_meets_many_failing_blocks_goes_on_and_reports_them() {
+    const KEPT_BYTES: u64 = 10 << 20;
+    let Some(disk) = LoopDisk::new(2 * BYTES) else {
+        return;
+    };
+    disk.cut_off(KEPT_BYTES);
+    let own = directory();
+    let device = disk.device.as_str();
+    let check = run(own.path(), &["check", device, "--json", "-"]);
+    assert_eq!(check.code, Some(2), "{}", check.stderr);
+    let words = [device, " calls failed, the first one at byte 10485760"];
+    assert_one_error(&check.stderr, &words);
+    let figures = results(&check.stdout);
+    let failed = addresses(&figures["disk"]["failed_blocks"]);
+    // The sequential reads, in calls of 512 KiB, come first.
+    let sequential: Vec<u64> = (KEPT_BYTES..2 * BYTES)
+        .step_by(512 << 10)
+        .take(64)
+        .collect();
+    assert_eq!(failed, sequential);
+    assert!(figures["speed"]["failed_calls"].as_u64() > Some(108));
+    for rate in ["read_bytes_per_s", "random_reads_per_s"] {
+        assert!(figures["speed"][rate].as_f64() > Some(0.0), "{figures}");
+    }
+    for words in [
+        "byte 10485760: Input/output error",
+        " more; the JSON has the first 64",
+    ] {
+        assert!(check.stderr.contains(words), "{words} in {}", check.stderr);
+    }
+    fs::write(own.path().join("w.toml"), LARGE).unwrap();
+    let bench = run(own.path(), &["bench", device, "--workload", "w.toml"]);
+    assert_eq!(bench.code, Some(2), "{}", bench.stderr);
+    let words = [device, "of the disk: Input/output error", "do not trust"];
+    assert_one_error(&bench.stderr, &words);
+    let warning = "warning: 64 blocks failed, the first at byte 10485760 of the disk";
+    assert!(bench.stdout.contains(warning), "{}", bench.stdout);
+}
+
+#[test]
+fn a_check_that_ends_early_reports_the_addresses() {
+    if !in_a_namespace("a_check_that_ends_early_reports_the_addresses") {
+        return;
+    }
+    let bad: Vec<u64> = (20 << 20..BYTES).step_by(4096).take(100).collect();
+    with_bad_blocks(&bad, |own, device| {
+        let args = ["check", device, "--destroy", device, "--full"];
+        let check = run(own, &[&args[..], &["--json", "-"]].concat());
+        assert_eq!(check.code, Some(2), "{}", check.stderr);
+        let end = format!(
+            "64 blocks in a row failed, the last one at byte {} of the disk",
+            bad[63]
+        );
+        assert_one_error(&check.stderr, &[device, &end, "do not trust it"]);
+        let figures = results(&check.stdout);
+        assert_eq!(addresses(&figures["capacity"]["findings"]), bad[..64]);
+        assert_eq!(figures["capacity"]["failed_blocks"], 64);
+        assert_eq!(figures["capacity"]["tested_bytes"], 0);
+        assert_eq!(figures["capacity"]["kept_bytes"], 0);
+        let notes = figures["notes"].to_string();
+        assert!(
+            notes.contains("ended early") && !notes.contains("Every block"),
+            "{notes}"
+        );
+        for words in ["byte 20971520: Input/output error", "and 59 more"] {
+            assert!(check.stderr.contains(words), "{words} in {}", check.stderr);
+        }
+        assert!(!check.stderr.contains("keeps data"), "{}", check.stderr);
+    });
+}
+
+#[test]
+fn a_disk_that_becomes_read_only_is_named_with_its_remedy() {
+    for args in [
+        &["bench", "--workload", "long.toml"][..],
+        &["check", "--full"],
+        &STUDY,
+    ] {
+        let Some(disk) = LoopDisk::new(32 * BYTES) else {
+            return;
+        };
+        let error = error_after(&disk, args, LoopDisk::make_read_only);
+        let words = [
+            &disk.device,
+            "the disk became read-only",
+            "blockdev --setrw",
+        ];
+        assert_one_error(&error, &words);
+        assert!(!error.contains("do not trust"), "{error}");
+    }
+}
+
+/// The file system of the file below the disk is full.
+#[test]
+fn a_disk_without_space_behind_it_is_named_with_its_remedy() {
+    if !in_a_namespace("a_disk_without_space_behind_it_is_named_with_its_remedy") {
+        return;
+    }
+    let own = directory();
+    let pool = own.path().join("pool");
+    fs::create_dir(&pool).unwrap();
+    let options = ["-t", "tmpfs", "-o", "size=12m", "tmpfs"];
+    let mounted = Command::new("mount").args(options).arg(&pool).status();
+    assert!(mounted.unwrap().success());
+    fs::write(own.path().join("w.toml"), LARGE).unwrap();
+    for args in [
+        &["bench", "--workload", "w.toml"][..],
+        &["check", "--full"],
+        &STUDY,
+        &ON_EXT2,
+    ] {
+        let image = pool.join("image");
+        fs::File::create(&image)
+            .unwrap()
+            .set_len(2 * BYTES)
+            .unwrap();
+        let Some(disk) = Loop::over(&image, &[]) else {
+            return;
+        };
+        let device = disk.device.as_str();
+        let full = run(own.path(), &[args, &[device, "--destroy", device]].concat());
+        assert_eq!(full.code, Some(2), "{args:?}: {}", full.stderr);
+        let words = [device, "No space left on device", "free some space there"];
+        assert_one_error(&full.stderr, &words);
+        assert!(!full.stderr.contains("do not trust"), "{}", full.stderr);
+        drop(disk);
+        fs::remove_file(&image).unwrap();
+    }
+}
+
+#[test]
+fn a_disk_that_shrinks_is_not_called_a_fake() {
+    for args in [
+        &["bench", "--workload", "long.toml", "--for", "2s"][..],
+        &["check", "--full"],
+    ] {
+        let Some(disk) = LoopDisk::new(8 * BYTES) else {
+            return;
+        };
+        let error = error_after(&disk, args, |disk| disk.resize(4096));
+        let change = "the capacity changed during the run, from 268435456 B to 4096 B";
+        assert_one_error(&error, &[&disk.device, change, "run the command again"]);
+    }
+}
+
+#[test]
+fn a_disk_that_grows_ends_the_run_with_both_capacities() {
+    for args in [
+        &["bench", "--workload", "long.toml", "--for", "1s"][..],
+        &["check"],
+        &STUDY,
+    ] {
+        let Some(disk) = LoopDisk::new(2 * BYTES) else {
+            return;
+        };
+        let error = error_after(&disk, args, |disk| disk.resize(3 * BYTES));
+        let change = "the capacity changed during the run, from 67108864 B to 100663296 B";
+        assert_one_error(&error, &[&disk.device, change, "run the command again"]);
+        assert!(!error.contains("exchanged"), "{error}");
+        let left = format!("{} could not be cleared at the end: format it", disk.device);
+        assert_eq!(
+            error.contains(&left),
+            args[0] == "flash-benchmark",
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn the_file_behind_a_disk_cannot_be_an_output() {
+    let Some(disk) = LoopDisk::new(2 * BYTES) else {
+        return;
+    };
+    let own = directory();
+    let device = disk.device.as_str();
+    let link = own.path().join("link");
+    fs::hard_link(disk.file(), &link).unwrap();
+    let before = disk.content();
+    for command in ["bench", "check", "flash-benchmark"] {
+        let options: &[&str] = match command {
+            "bench" => &["--json", "--html", "--markdown", "--trace", "--csv"],
+            "check" => &["--json"],
+            _ => &["--json", "--html", "--markdown"],
+        };
+        for (option, file) in options
+            .iter()
+            .flat_map(|&option| [(option, disk.file()), (option, &link)])
+        {
+            let file = file.to_str().unwrap();
+            let args = [
+                command,
+                device,
+                "--destroy",
+                device,
+                option,
+                file,
+                "--force",
+            ];
+            let refused = run(own.path(), &args);
+            assert_refused(
+                &refused,
+                &[file, "stores the data of", device, "choose another"],
+            );
+        }
+    }
+    assert!(disk.content() == before);
+}
