@@ -319,3 +319,6 @@ impl<'a> Stream<'a> {
         ends.count() as u64
     }
 }
+
+#[cfg(test)]
+mod tests;

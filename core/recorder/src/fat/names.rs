@@ -94,3 +94,43 @@ impl LongName {
 }
 
 const _: () = assert!(HIDDEN_NAMES as usize >= crate::volume::RESERVED_MAX);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::format;
+
+    #[test]
+    fn hidden_names_have_two_digits() {
+        for number in 0..HIDDEN_NAMES {
+            let name = hidden_name(number);
+            assert_eq!(name[..], *format!("CARDIOGRR{number:02}").as_bytes());
+            assert_eq!(hidden_number(&name), Some(number));
+            let upload = upload_name(number);
+            assert_eq!(upload[..], *format!("CARDIOGRU{number:02}").as_bytes());
+            assert_eq!(hidden_number(&upload), None);
+        }
+        for name in [
+            b"CARDIOGRR0A",
+            b"CARDIOGRRA0",
+            b"CARDIOGRJNL",
+            b"CARDIOGSR00",
+        ] {
+            assert_eq!(hidden_number(name), None);
+        }
+    }
+
+    #[test]
+    fn numbers_are_read_from_names_of_three_letters_and_five_digits() {
+        assert_eq!(number_of(b"LOG00012CSV"), Some(12));
+        assert_eq!(number_of(b"LOG98765BIN"), Some(98_765));
+        for name in [
+            b"LO000012CSV",
+            b"LOG0001 CSV",
+            b"log00012CSV",
+            b"LOGS0012CSV",
+        ] {
+            assert_eq!(number_of(name), None);
+        }
+    }
+}
