@@ -747,3 +747,6 @@ impl Drop for Leave<'_, '_> {
         queue.for_each(Waker::wake);
     }
 }
+
+#[cfg(test)]
+mod tests;
