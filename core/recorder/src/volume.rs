@@ -323,3 +323,94 @@ pub trait Volume<B: Blocks> {
     /// reported if power failed after its very last block was written but before the card confirmed it.
     fn take_removed(&mut self) -> Option<FileId>;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::changes::Changes;
+    use core::pin::pin;
+    use core::task::{Context, Poll, Waker};
+
+    struct NoBlocks;
+
+    impl Blocks for NoBlocks {
+        type Error = ();
+
+        fn blocks(&self) -> u32 {
+            0
+        }
+
+        async fn read(&mut self, _: u32, _: &mut [Block]) -> Result<(), ()> {
+            Err(())
+        }
+
+        async fn write(
+            &mut self,
+            _: u32,
+            _: u32,
+            _: &mut dyn FnMut(u32, &mut Block),
+        ) -> Result<(), ()> {
+            Err(())
+        }
+    }
+
+    /// A volume that serves no readers.
+    struct Plain;
+
+    impl Volume<NoBlocks> for Plain {
+        type Error = ();
+
+        fn error_kind((): &()) -> ErrorKind {
+            ErrorKind::Volume
+        }
+
+        async fn mount(&mut self, _: &mut NoBlocks) -> Result<(), ()> {
+            Err(())
+        }
+
+        fn reserved(&self, _: u8) -> Option<Reserved> {
+            None
+        }
+
+        fn next_number(&self, _: [u8; 3], _: [u8; 3]) -> u32 {
+            1
+        }
+
+        async fn reserve(&mut self, _: &mut NoBlocks, _: Request) -> Result<Reserved, ()> {
+            Err(())
+        }
+
+        async fn name(&mut self, _: &mut NoBlocks, _: u8, _: FileId, _: &str) -> Result<(), ()> {
+            Err(())
+        }
+
+        async fn close(&mut self, _: &mut NoBlocks, _: u8, _: &FileRecord) -> Result<(), ()> {
+            Err(())
+        }
+
+        async fn discard(&mut self, _: &mut NoBlocks, _: u8) -> Result<(), ()> {
+            Err(())
+        }
+
+        async fn remove_oldest(&mut self, _: &mut NoBlocks) -> Result<Option<FileId>, ()> {
+            Err(())
+        }
+
+        fn take_removed(&mut self) -> Option<FileId> {
+            None
+        }
+    }
+
+    #[test]
+    fn a_volume_need_not_serve_readers() {
+        let (mut plain, mut blocks) = (Plain, NoBlocks);
+        assert!(plain.file_system().is_none());
+        assert_eq!(plain.free_blocks(), None);
+        assert!(plain.refusal(&()).is_none());
+        let changes = Changes::new();
+        let mut task = changes.task();
+        let change = pin!(plain.change(&mut blocks, &mut task));
+        let done = change.poll(&mut Context::from_waker(Waker::noop()));
+        assert_eq!(done, Poll::Ready(Ok(())));
+    }
+}

@@ -218,7 +218,7 @@ impl Watched {
         let mut left = (count * share).div_ceil(1000);
         for (at, count) in self.latencies.iter().enumerate() {
             left = left.saturating_sub(u64::from(*count));
-            if left == 0 && *count > 0 {
+            if left == 0 {
                 return end_of_bucket(at).min(self.figures.write_us_max);
             }
         }
@@ -278,6 +278,10 @@ mod tests {
         assert_eq!(after(opened), None);
         assert_eq!(after(Event::CardLost), Some(CardFault::NoResponse));
         assert_eq!(after(Event::CardBack), None);
+        // After the end of a recording, nothing waits for room.
+        assert_eq!(after(Event::Full { track: 0 }), Some(CardFault::Full));
+        watched.note_end();
+        assert_eq!(watched.figures.fault, None);
     }
 
     #[test]

@@ -279,9 +279,5 @@ fn sample_line(
     let count = waiting.min(line.len());
     consumer.peek(0, &mut line[..count]);
     let end = line[..count].iter().position(|byte| *byte == b'\n');
-    match end {
-        Some(at) => Some(at + 1),
-        None if count == 0 => None,
-        None => Some(count),
-    }
+    end.map(|at| at + 1)
 }

@@ -323,3 +323,68 @@ fn the_cost_of_a_postponed_checkpoint_is_halved_after_a_sixteenth_of_its_window(
         });
     }
 }
+
+/// A change of another task and a name that is due end a write within a page.
+#[test]
+fn some_steps_do_not_wait_for_the_end_of_a_page() {
+    let case = Case {
+        file: (6400, 4096, 650),
+        ..CASE
+    };
+    with(&case, Config::default(), |shell, _, _| {
+        shell.state.card = Card::Writing(0);
+        assert!(!shell.absorbs_step(), "a page is nearly complete");
+        for job in [Job::Close(0), Job::Reserve(0), Job::Name(0)] {
+            shell.state.job = Some(job);
+            assert!(!shell.absorbs_step(), "{job:?}");
+        }
+        shell.state.job = Some(Job::Change);
+        assert!(shell.absorbs_step());
+        shell.state.job = None;
+        shell.tracks[0].set_durable();
+        for (age_us, is_due) in [(4_999_999, false), (5_000_000, true)] {
+            shell.tracks[0].file.as_mut().unwrap().opened_us = NOW_US - age_us;
+            assert_eq!(shell.absorbs_step(), is_due, "{age_us} us");
+        }
+    });
+}
+
+/// The last blocks of a shared file are for unfinished blocks: one for each stream. A stream without a header needs two.
+#[test]
+fn a_file_is_used_up_when_no_stream_may_begin_a_block() {
+    for (is_shared, left, is_used_up) in [
+        (true, 4, false),
+        (true, 3, false),
+        (true, 2, true),
+        (true, 1, true),
+        (false, 2, false),
+        (false, 1, true),
+    ] {
+        let case = Case {
+            file: (6400, 4096, 4096 - left),
+            is_shared,
+            ..CASE
+        };
+        with(&case, Config::default(), |shell, _, _| {
+            assert_eq!(shell.is_used_up(0, NOW_US), is_used_up, "{left} blocks");
+        });
+        let mut empty = case;
+        empty.streams.iter_mut().for_each(|of| of.level = 0);
+        with(&empty, Config::default(), |shell, _, _| {
+            assert!(!shell.is_used_up(0, NOW_US), "nothing waits");
+            shell.state.tracks[0].file = None;
+            assert!(!shell.is_used_up(0, NOW_US));
+        });
+    }
+}
+
+#[test]
+fn a_card_is_given_up_after_the_last_attempt() {
+    with(&CASE, Config::default(), |shell, _, _| {
+        assert!(shell.conditions(NOW_US).may_retry);
+        shell.attempts = 1;
+        assert!(shell.conditions(NOW_US).may_retry);
+        shell.attempts = 0;
+        assert!(!shell.conditions(NOW_US).may_retry);
+    });
+}
