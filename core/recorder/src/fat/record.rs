@@ -446,3 +446,188 @@ fn checksum(block: &Block) -> u32 {
     let before = crc32(0, &block[..CRC_AT]);
     crc32(crc32(before, &[0; 4]), &block[CRC_AT + 4..])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::layout::Root;
+    use super::*;
+
+    /// Clusters 2 to 999, in blocks 50 to 8,033; the root directory is in blocks 20 to 39.
+    const LAYOUT: Layout = Layout {
+        root: Root::Fixed {
+            start: 20,
+            blocks: 20,
+        },
+        data: 50,
+        cluster_blocks: 8,
+        clusters_end: 1000,
+        ..Layout::NONE
+    };
+
+    /// Clusters of a folder's directory (335 blocks) and of its index (250 blocks).
+    const FOLDER_CLUSTERS: u32 = 42 + 32;
+
+    const FILE: File = File {
+        kind: Kind::Named,
+        prefix: *b"LOG",
+        extension: *b"CSV",
+        number: 12,
+        place: Place {
+            block: 60,
+            index: 3,
+        },
+        first: 100,
+        clusters: 50,
+        epoch: 7,
+        note: 1,
+    };
+
+    /// Returns true if the file is read as it was written; false if the record is refused.
+    fn is_read(file: File) -> bool {
+        let mut bytes = [0; FILE_BYTES];
+        encode_file(Some(file), &mut bytes);
+        let read = decode_file(&bytes, &LAYOUT, false);
+        assert!(read.is_none_or(|read| read == file), "{file:?}: {read:?}");
+        read.is_some()
+    }
+
+    #[test]
+    fn a_file_is_read_if_its_entry_and_its_clusters_exist() {
+        assert!(is_read(FILE));
+        for (block, index, is_possible) in [
+            (19, 0, false),
+            (20, 15, true),
+            (20, 16, false),
+            (39, 0, true),
+            (40, 0, false),
+            (49, 0, false),
+            (50, 0, true),
+            (50 + 998 * 8 - 1, 15, true),
+            (50 + 998 * 8, 0, false),
+        ] {
+            let place = Place { block, index };
+            assert_eq!(is_read(File { place, ..FILE }), is_possible, "{place:?}");
+        }
+        for (first, clusters, is_possible) in [
+            (0, 0, true),
+            (0, 1, false),
+            (1, 1, false),
+            (2, 0, true),
+            (2, 998, true),
+            (2, 999, false),
+            (999, 1, true),
+            (999, 2, false),
+            (u32::MAX, 2, false),
+        ] {
+            let file = File {
+                first,
+                clusters,
+                ..FILE
+            };
+            assert_eq!(is_read(file), is_possible, "{first}, {clusters}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_read_if_its_kind_has_this_number() {
+        for (kind, number, is_possible) in [
+            (Kind::Prepared, 99, true),
+            (Kind::Prepared, 100, false),
+            (Kind::Upload, UPLOADS_MAX as u32 - 1, true),
+            (Kind::Upload, UPLOADS_MAX as u32, false),
+            (Kind::Named, 99_999_999, true),
+            (Kind::Named, 100_000_000, false),
+            (Kind::Version0_1, 99_999, true),
+            (Kind::Folder, 5, false),
+            (Kind::Journal, 0, false),
+        ] {
+            let file = File {
+                kind,
+                number,
+                ..FILE
+            };
+            assert_eq!(is_read(file), is_possible, "{kind:?}, {number}");
+        }
+        for (clusters, is_possible) in [(-1, false), (0, true), (1, false)] {
+            let file = File {
+                kind: Kind::Folder,
+                clusters: FOLDER_CLUSTERS.wrapping_add_signed(clusters),
+                ..FILE
+            };
+            assert_eq!(is_read(file), is_possible, "{clusters}");
+        }
+    }
+
+    #[test]
+    fn a_file_of_4_gib_is_not_read() {
+        let large = Layout {
+            cluster_blocks: 128,
+            clusters_end: 200_000,
+            ..LAYOUT
+        };
+        for (clusters, is_possible) in [(65_535, true), (65_536, false)] {
+            let mut bytes = [0; FILE_BYTES];
+            encode_file(Some(File { clusters, ..FILE }), &mut bytes);
+            let read = decode_file(&bytes, &large, false);
+            assert_eq!(read.is_some(), is_possible, "{clusters} clusters");
+        }
+    }
+
+    #[test]
+    fn unfinished_files_have_clusters_and_are_neither_folders_nor_uploads() {
+        let folder = File {
+            kind: Kind::Folder,
+            clusters: FOLDER_CLUSTERS,
+            ..FILE
+        };
+        let upload = File {
+            kind: Kind::Upload,
+            number: 1,
+            ..FILE
+        };
+        let empty = File {
+            first: 0,
+            clusters: 0,
+            ..FILE
+        };
+        let prepared = File {
+            kind: Kind::Prepared,
+            ..FILE
+        };
+        for (file, is_unfinished) in [
+            (FILE, true),
+            (prepared, true),
+            (folder, false),
+            (upload, false),
+            (empty, false),
+        ] {
+            let mut record = Record {
+                journal: 3,
+                ..Record::NEW
+            };
+            record.reserved[5] = Some(file);
+            let mut block = [0; BLOCK_BYTES];
+            record.encode(&LAYOUT, &mut block);
+            let read = Record::decode(&block, &LAYOUT, 3).unwrap();
+            let expected = is_unfinished.then_some(file);
+            assert_eq!(read.file(5), expected, "{:?}", file.kind);
+            assert_eq!(epochs_of(&block), record.epochs);
+        }
+    }
+
+    #[test]
+    fn the_number_of_epochs_is_in_the_record() {
+        for epochs in [0, 1, 7, u32::MAX] {
+            let record = Record {
+                epochs,
+                ..Record::NEW
+            };
+            let mut block = [0; BLOCK_BYTES];
+            record.encode(&LAYOUT, &mut block);
+            assert!(is_whole(&block));
+            assert_eq!(epochs_of(&block), epochs);
+            block[EPOCHS_AT] ^= 1;
+            assert!(!is_whole(&block), "the checksum is wrong");
+        }
+    }
+}

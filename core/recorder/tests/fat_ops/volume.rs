@@ -228,3 +228,12 @@ fn the_volume_and_its_futures_are_small() {
         assert!(bytes < BYTES_MAX, "{what} takes {bytes} bytes");
     }
 }
+
+#[test]
+fn a_volume_has_a_file_system_once_it_is_mounted() {
+    let image = FAT32.make();
+    let mut rig = Rig::new(image.disk);
+    assert!(Volume::<Disk>::file_system(&rig.volume).is_none());
+    rig.mount().unwrap();
+    assert!(Volume::<Disk>::file_system(&rig.volume).is_some());
+}
