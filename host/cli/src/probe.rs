@@ -27,7 +27,7 @@ only to a file of its own, cardiograph-probe.tmp, and removes it.
 
 Examples:
   cardiograph probe /media/card
-  cardiograph probe sim:kingston-8g@linux-reader --markdown -
+  cardiograph probe sim:kingston-8g-class10@linux-reader --markdown -
   cardiograph probe /media/card --json probe.json
   cardiograph fit card.parquet --probe probe.json --profile my-card.toml")]
 pub struct Args {

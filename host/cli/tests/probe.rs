@@ -27,7 +27,7 @@ fn a_simulated_card_is_probed_and_its_values_are_kept_by_a_fit() {
     assert!(markdown.contains("| open units | 2 | 95 % |"), "{markdown}");
     let card = results_in(&own.path().join("probe.json"));
     assert_eq!(card["page_bytes"]["value"], 4096);
-    assert_eq!(card["log_bytes"]["value"], 655_360);
+    assert_eq!(card["log_bytes"]["value"], 524_288);
     assert_eq!(card["collects_while_idle"]["value"], false);
 
     let writes = data("traces/cardiograph.csv").display().to_string();

@@ -31,6 +31,15 @@ impl<T> Answer<T> {
         Answer::cannot_tell(format!("the experiment needs {what}"))
     }
 
+    /// Returns the answer with another value.
+    pub(crate) fn map<U>(self, change: impl FnOnce(T) -> U) -> Answer<U> {
+        Answer {
+            value: self.value.map(change),
+            confidence: self.confidence,
+            evidence: self.evidence,
+        }
+    }
+
     /// Returns the value, or `None` for "cannot tell".
     pub fn value(&self) -> Option<T>
     where
@@ -59,7 +68,7 @@ pub struct Findings {
     pub unit_bytes: Answer<u64>,
     /// Number of sequential streams that the card writes in turn without copying.
     pub open_units: Answer<u64>,
-    /// Bytes of flash in which the card gathers small writes.
+    /// Bytes of small rewrites that the card gathers in its log without copying, in whole units.
     pub log_bytes: Answer<u64>,
     /// Bytes at the start of the card that withstand small writes, for the FAT; 0 for none.
     pub fat_zone_bytes: Answer<u64>,

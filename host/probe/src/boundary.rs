@@ -58,6 +58,9 @@ pub(crate) fn step(levels: &[Level]) -> Result<Step, String> {
     if strays(low, below) || strays(high, above) {
         return Err("the latencies do not step up once".to_string());
     }
+    if differ(high) {
+        return Err("the latencies above the step differ from size to size".to_string());
+    }
     let all_low: Vec<f64> = low.iter().flat_map(|level| level.values.clone()).collect();
     let mut worst_p: f64 = 0.0;
     for level in high {
@@ -77,6 +80,17 @@ pub(crate) fn step(levels: &[Level]) -> Result<Step, String> {
         bytes: high[0].bytes,
         height,
         confidence,
+    })
+}
+
+/// Returns true if a level differs from the other levels of its side by more than chance. The same ends at every boundary
+/// above the step, so that none does; in three pages that share cells, for example, each is programmed in another time.
+fn differ(side: &[&Level]) -> bool {
+    (0..side.len()).any(|at| {
+        let others = side[..at].iter().chain(&side[at + 1..]);
+        let others: Vec<f64> = others.flat_map(|level| level.values.clone()).collect();
+        let values = &side[at].values;
+        p_higher(values, &others).min(p_higher(&others, values)) <= P_SURE
     })
 }
 
@@ -133,6 +147,19 @@ mod tests {
         let step = step.unwrap();
         assert_eq!((step.bytes, step.confidence), (512 << 4, 0.99));
         assert!((1.5..2.5).contains(&step.height), "{}", step.height);
+    }
+
+    #[test]
+    fn a_level_that_only_looks_like_those_above_the_step_is_in_doubt() {
+        let levels = levels(|size, n| {
+            let height = match size {
+                4 => 2.5,
+                5.. => 4.0,
+                _ => 0.0,
+            };
+            10.0 + height + noise(size, n)
+        });
+        assert!(step(&levels).is_err());
     }
 
     #[test]

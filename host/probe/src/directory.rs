@@ -109,6 +109,10 @@ impl Target for DirectoryTarget {
         false
     }
 
+    fn is_filled(&self) -> bool {
+        true
+    }
+
     fn write(&mut self, offset_bytes: u64, length_bytes: u64) -> Result<u64, TargetError> {
         let data = &self.buffer[self.aligned..self.aligned + length_bytes as usize];
         let began = Instant::now();

@@ -64,6 +64,10 @@ pub trait Target {
     /// Returns true if the region begins at the card's first block, where the FAT is.
     fn begins_at_the_card(&self) -> bool;
 
+    /// Returns true if all of the region was written before the probe. Otherwise the probe first writes the part that an
+    /// experiment uses: a card neither reads nor erases anything where no data is.
+    fn is_filled(&self) -> bool;
+
     /// Writes any data; returns how long it took, in ns.
     ///
     /// # Errors
@@ -116,12 +120,12 @@ pub fn probe(
         None => Answer::needs("page and unit"),
     };
     let rewrites = match geometry {
-        Some((page, unit)) => rewrites::find(&mut session, page, unit)?,
+        Some((page, unit)) => rewrites::find(&mut session, page, unit.bytes)?,
         None => rewrites::Rewrites::without_geometry(),
     };
     Ok(Findings {
         page_bytes: page,
-        unit_bytes: unit,
+        unit_bytes: unit.map(|unit| unit.bytes),
         open_units,
         log_bytes: rewrites.log_bytes,
         fat_zone_bytes: rewrites.fat_zone_bytes,

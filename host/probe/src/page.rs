@@ -7,6 +7,8 @@ use crate::session::{Session, Stage, Stop};
 
 /// Largest boundary that is tried.
 const BOUNDARY_BYTES_MAX: u64 = 1 << 20;
+/// Size of the part that is read.
+const REGION_BYTES: u64 = 16 << 20;
 /// Reads at each boundary, in one go.
 const READS: u64 = 40;
 /// Largest number of goes.
@@ -15,9 +17,11 @@ const GOES_MAX: usize = 4;
 /// Finds the page size.
 pub(crate) fn find(session: &mut Session) -> Result<Answer<u64>, Stop> {
     session.enter(Stage::Page);
+    session.fill(REGION_BYTES)?;
+    let (base, room) = (session.base(), REGION_BYTES.min(session.filled_bytes()));
     let mut levels: Vec<Level> = (0..)
         .map(|doublings| BLOCK_BYTES << doublings)
-        .take_while(|&bytes| bytes <= BOUNDARY_BYTES_MAX && bytes * 16 <= session.bytes())
+        .take_while(|&bytes| bytes <= BOUNDARY_BYTES_MAX && bytes * 16 <= room)
         .map(|bytes| Level {
             bytes,
             values: Vec::new(),
@@ -28,8 +32,8 @@ pub(crate) fn find(session: &mut Session) -> Result<Answer<u64>, Stop> {
         // The sizes take turns, so that a drift affects all of them alike.
         for _ in 0..READS {
             for level in &mut levels {
-                let places = session.bytes() / (2 * level.bytes);
-                let boundary = (2 * session.below(places) + 1) * level.bytes;
+                let places = room / (2 * level.bytes);
+                let boundary = base + (2 * session.below(places) + 1) * level.bytes;
                 let ns = session.read(boundary - BLOCK_BYTES, 2 * BLOCK_BYTES)?;
                 level.values.push(ns);
             }

@@ -2,7 +2,8 @@
 //!
 //! A card gathers small writes in log blocks and reuses the oldest. If all of its pages have been rewritten since,
 //! nothing is copied; otherwise the card copies whole units. So small rewrites of k units in turn cost the same per
-//! write for every k, until k units no longer fit into the log besides the block being freed.
+//! write for every k, until k units no longer fit into the log besides the block being freed. How large that block is does
+//! not show: a log with one bit per cell has smaller blocks than the data.
 
 use crate::answer::Answer;
 use crate::session::{Session, Stage, Stop};
@@ -66,11 +67,7 @@ pub(crate) fn find(session: &mut Session, page: u64, unit: u64) -> Result<Rewrit
         }
     };
     let units = sustained.value().unwrap_or(1);
-    answers.log_bytes = Answer::known(
-        (units + 1) * unit,
-        0.95,
-        format!("{}; one more block is being freed", sustained.evidence()),
-    );
+    answers.log_bytes = Answer::known(units * unit, 0.95, sustained.evidence().to_string());
     answers.collects_while_idle = settled(set.idle(session, units))?;
     answers.fat_zone_bytes = match session.begins_at_the_card() {
         true => settled(set.zone(session, units))?,
@@ -108,13 +105,11 @@ struct Set {
 
 impl Set {
     fn new(session: &Session, page: u64, unit: u64) -> Set {
-        // The middle of the region: far from the FAT.
-        let base = session.bytes() / 2 / unit * unit;
         Set {
-            base,
+            base: session.base(),
             page,
             unit,
-            places: (session.bytes() - base) / unit,
+            places: session.filled_bytes() / unit,
             baseline: Vec::new(),
         }
     }
@@ -161,11 +156,14 @@ impl Set {
                     )));
                 }
                 None => (2 * sustained).min(most),
-                Some(copying) if copying == sustained + 1 => break,
+                // What was in the log before the probe has to be copied, too: only copying that remains counts.
+                Some(copying) if copying == sustained + 1 => copying,
                 Some(copying) => u64::midpoint(sustained, copying),
             };
             match self.try_units(session, next, copying)? {
+                Verdict::Sustained if copying == Some(next) => (sustained, copying) = (next, None),
                 Verdict::Sustained => sustained = next,
+                Verdict::Copying if copying == Some(next) => break,
                 Verdict::Copying => copying = Some(next),
                 Verdict::Unclear => {
                     return Ok(Answer::cannot_tell(format!(

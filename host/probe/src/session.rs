@@ -42,12 +42,27 @@ pub(crate) enum Stop {
     Target(TargetError),
 }
 
+/// Length of a write that only gives data to the card.
+const FILL_BYTES: u64 = 1 << 20;
+/// Alignment of the base.
+const BASE_BYTES: u64 = 64 << 20;
+
+fn base(region_bytes: u64) -> u64 {
+    if region_bytes >= 4 * BASE_BYTES {
+        BASE_BYTES
+    } else {
+        0
+    }
+}
+
 pub(crate) struct Session<'a> {
     target: &'a mut dyn Target,
     limits: Limits,
     progress: &'a mut dyn FnMut(Stage, f64) -> ControlFlow<()>,
     stage: Stage,
     written_bytes: u64,
+    /// End of the part of the region that holds data from [`Session::base`] on.
+    filled_to: u64,
     random: u64,
 }
 
@@ -57,12 +72,18 @@ impl<'a> Session<'a> {
         limits: Limits,
         progress: &'a mut dyn FnMut(Stage, f64) -> ControlFlow<()>,
     ) -> Session<'a> {
+        let base = base(target.bytes());
+        let filled_to = match target.is_filled() {
+            true => target.bytes(),
+            false => base,
+        };
         Session {
             target,
             limits,
             progress,
             stage: Stage::Page,
             written_bytes: 0,
+            filled_to,
             random: 1,
         }
     }
@@ -73,6 +94,27 @@ impl<'a> Session<'a> {
 
     pub(crate) fn bytes(&self) -> u64 {
         self.target.bytes()
+    }
+
+    /// Returns the start of the part that the experiments use: past the FAT, aligned to any unit.
+    pub(crate) fn base(&self) -> u64 {
+        base(self.bytes())
+    }
+
+    /// Returns the size of the part from the base on that holds data.
+    pub(crate) fn filled_bytes(&self) -> u64 {
+        self.filled_to - self.base()
+    }
+
+    /// Writes what holds no data yet of the first `bytes` bytes from the base on, as far as the region reaches.
+    pub(crate) fn fill(&mut self, bytes: u64) -> Result<(), Stop> {
+        let end = self.bytes().min(self.base() + bytes);
+        while self.filled_to < end {
+            let length = FILL_BYTES.min(end - self.filled_to);
+            self.write(self.filled_to, length)?;
+            self.filled_to += length;
+        }
+        Ok(())
     }
 
     pub(crate) fn begins_at_the_card(&self) -> bool {

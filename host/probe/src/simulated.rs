@@ -44,6 +44,10 @@ impl Target for SimulatedTarget {
         true
     }
 
+    fn is_filled(&self) -> bool {
+        false
+    }
+
     fn write(&mut self, offset_bytes: u64, length_bytes: u64) -> Result<u64, TargetError> {
         let (start, blocks) = blocks(offset_bytes, length_bytes);
         self.timed(|card| card.write(start, blocks))

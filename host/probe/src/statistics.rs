@@ -17,6 +17,16 @@ pub(crate) fn quantile(values: &[f64], share: f64) -> f64 {
     }
 }
 
+/// Returns the mean of the middle half of the values; 0 without values. Unlike the median, it averages over values that lie
+/// in two groups; unlike the mean, outliers hardly affect it.
+pub(crate) fn middle_mean(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let cut = sorted.len() / 4;
+    let middle = &sorted[cut..sorted.len() - cut];
+    middle.iter().sum::<f64>() / middle.len().max(1) as f64
+}
+
 /// Returns the probability of a rank sum at least as high as that of `high` if both samples came from one distribution:
 /// the one-sided test of Mann and Whitney (1947), exact for small samples without ties, otherwise with the normal
 /// approximation and its continuity correction.
@@ -95,6 +105,8 @@ mod tests {
         assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), 2.5);
         assert_eq!(quantile(&[0.0, 10.0], 0.25), 2.5);
         assert_eq!(median(&[]), 0.0);
+        assert_eq!(middle_mean(&[1.0, 3.0, 900.0, -900.0]), 2.0);
+        assert_eq!(middle_mean(&[]), 0.0);
     }
 
     /// Published critical values: for samples of 5 and 5, U = 21 has a one-sided probability of 0.0476 and U = 25 of

@@ -3,19 +3,22 @@
 
 use crate::answer::Answer;
 use crate::session::{Session, Stage, Stop};
-use crate::statistics::{median, p_higher};
-use crate::unit::base;
+use crate::statistics::{median, middle_mean, p_higher, quantile};
+use crate::unit::Unit;
 
 /// Largest length of a write.
 const PIECE_BYTES_MAX: u64 = 64 << 10;
+/// Largest additional time at a boundary, as a share of the time of a unit: erases take less, and copies more.
+const BOUNDARY_MAX: f64 = 0.2;
 /// Rounds with each number of streams.
 const ROUNDS: usize = 5;
 /// Largest number of streams.
 const STREAMS_MAX: u64 = 32;
-/// Additional time per byte up to which a number of streams counts as sustained.
-const SUSTAINED_MAX: f64 = 0.025;
-/// Additional time per byte from which it counts as not sustained.
-const COPYING_MIN: f64 = 0.04;
+/// Additional time of a round up to which a number of streams counts as sustained, as a share of the time of one unit: a
+/// card that closes a unit early copies a large part of it.
+const SUSTAINED_MAX: f64 = 0.05;
+/// Additional time of a round from which it counts as not sustained.
+const COPYING_MIN: f64 = 0.08;
 /// Largest probability that a difference between rounds is chance.
 const P_MAX: f64 = 0.01;
 /// Additional time per byte at which every round copies nearly everything: then the next number shows no proportion.
@@ -24,9 +27,14 @@ const THRASHING_MIN: f64 = 0.5;
 const DEVIATION_MAX: f64 = 0.4;
 
 /// Finds the number of open units.
-pub(crate) fn find(session: &mut Session, page: u64, unit: u64) -> Result<Answer<u64>, Stop> {
+pub(crate) fn find(session: &mut Session, page: u64, unit: Unit) -> Result<Answer<u64>, Stop> {
     session.enter(Stage::OpenUnits);
-    let mut streams = Streams::new(session, page, unit);
+    let mut streams = Streams::new(session, page, unit.bytes);
+    if unit.boundary_ns > BOUNDARY_MAX * streams.round(session, 1)? {
+        return Ok(Answer::cannot_tell(
+            "even a single stream takes so much longer at each boundary that the card must copy",
+        ));
+    }
     let most = STREAMS_MAX.min(streams.places);
     let (mut sustained, mut copying) = (1, None);
     // Doubling, then bisection.
@@ -55,8 +63,8 @@ pub(crate) fn find(session: &mut Session, page: u64, unit: u64) -> Result<Answer
     if one_more.share() < THRASHING_MIN {
         let two_more = streams.compare(session, sustained + 2)?;
         // With proportional copying, the line through both reaches 0 at the number of open units.
-        let each_ns = two_more.extra_ns() - one_more.extra_ns();
-        let streams_over = one_more.extra_ns() / each_ns;
+        let each_ns = two_more.mean_extra_ns() - one_more.mean_extra_ns();
+        let streams_over = one_more.mean_extra_ns() / each_ns;
         if each_ns <= 0.0 || (streams_over - 1.0).abs() > DEVIATION_MAX {
             return Ok(Answer::cannot_tell(format!(
                 "from {} streams in turn on, the time per byte rises by {percent:.0} %, but not in proportion",
@@ -88,6 +96,7 @@ enum Verdict {
 }
 
 /// Times of rounds, in ns per unit, with one stream and with several.
+#[derive(Clone)]
 struct Comparison {
     streams: u64,
     one: Vec<f64>,
@@ -105,11 +114,25 @@ impl Comparison {
         self.streams as f64 * (median(&self.several) - median(&self.one))
     }
 
+    /// Returns the additional time of a round, in ns, as a mean over rounds that cost different amounts.
+    fn mean_extra_ns(&self) -> f64 {
+        self.streams as f64 * (middle_mean(&self.several) - middle_mean(&self.one))
+    }
+
+    /// Returns the standard error of the difference between both medians of five rounds, in ns per unit. With normal noise, it
+    /// is 0.6 times the mean of both interquartile ranges.
+    fn noise_ns(&self) -> f64 {
+        let range = |values| quantile(values, 0.75) - quantile(values, 0.25);
+        0.6 * f64::midpoint(range(&self.one), range(&self.several))
+    }
+
     fn verdict(&self) -> Verdict {
         let is_longer = p_higher(&self.several, &self.one) <= P_MAX;
-        match self.share() {
-            share if share <= SUSTAINED_MAX => Verdict::Sustained,
-            share if share >= COPYING_MIN && is_longer => Verdict::Copying,
+        let of_unit = |ns: f64| ns / median(&self.one);
+        let noise = of_unit(self.streams as f64 * self.noise_ns());
+        match of_unit(self.extra_ns()) {
+            extra if extra <= SUSTAINED_MAX && noise <= SUSTAINED_MAX => Verdict::Sustained,
+            extra if extra >= COPYING_MIN && is_longer => Verdict::Copying,
             _ => Verdict::Unclear,
         }
     }
@@ -122,27 +145,34 @@ struct Streams {
     /// Number of units in the region.
     places: u64,
     next: u64,
+    /// All comparisons so far.
+    comparisons: Vec<Comparison>,
 }
 
 impl Streams {
     fn new(session: &Session, page: u64, unit: u64) -> Streams {
-        let base = base(session);
+        let base = session.base();
         let piece = (unit / 16).min(PIECE_BYTES_MAX).max(page);
         Streams {
             base,
             unit,
             piece,
-            places: (session.bytes() - base) / unit,
+            places: session.filled_bytes() / unit,
             next: 0,
+            comparisons: Vec::new(),
         }
     }
 
-    /// Times rounds of one and of several streams, in turns.
+    /// Times rounds of one and of several streams, in turns. Returns them with those of earlier comparisons of the same number.
     fn compare(&mut self, session: &mut Session, streams: u64) -> Result<Comparison, Stop> {
-        let mut comparison = Comparison {
-            streams,
-            one: Vec::new(),
-            several: Vec::new(),
+        let known = |comparison: &Comparison| comparison.streams == streams;
+        let mut comparison = match self.comparisons.iter().position(known) {
+            Some(at) => self.comparisons.swap_remove(at),
+            None => Comparison {
+                streams,
+                one: Vec::new(),
+                several: Vec::new(),
+            },
         };
         // The first round may have to clean up what an earlier experiment left.
         self.round(session, streams)?;
@@ -152,6 +182,7 @@ impl Streams {
             comparison.several.push(ns / streams as f64);
             comparison.one.push(self.round(session, 1)?);
         }
+        self.comparisons.push(comparison.clone());
         Ok(comparison)
     }
 

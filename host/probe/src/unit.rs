@@ -5,28 +5,23 @@ use crate::boundary::{Level, VALUES_MIN, step};
 use crate::session::{Session, Stage, Stop};
 
 /// Bytes after which the stream is evaluated.
-const ROUNDS_BYTES: [u64; 4] = [16 << 20, 64 << 20, 256 << 20, 512 << 20];
+const ROUNDS_BYTES: [u64; 5] = [16 << 20, 64 << 20, 128 << 20, 256 << 20, 512 << 20];
 /// Smallest length of a write.
 const PIECE_BYTES_MIN: u64 = 8 << 10;
 /// Writes between two boundaries of the smallest size, so that no write touches two boundaries.
 const PIECES_PER_STEP: u64 = 4;
-/// Alignment of the stream's start.
-const START_BYTES: u64 = 64 << 20;
-
-/// Returns the start of the region that the experiments use: past the FAT, aligned to any unit.
-pub(crate) fn base(session: &Session) -> u64 {
-    if session.bytes() >= 4 * START_BYTES {
-        START_BYTES
-    } else {
-        0
-    }
+/// A unit, and how much longer a stream takes at each boundary.
+#[derive(Clone, Copy)]
+pub(crate) struct Unit {
+    pub(crate) bytes: u64,
+    pub(crate) boundary_ns: f64,
 }
 
 /// Finds the unit.
-pub(crate) fn find(session: &mut Session, page_bytes: u64) -> Result<Answer<u64>, Stop> {
+pub(crate) fn find(session: &mut Session, page_bytes: u64) -> Result<Answer<Unit>, Stop> {
     session.enter(Stage::Unit);
     let piece_bytes = (2 * page_bytes).max(PIECE_BYTES_MIN);
-    let base = base(session);
+    let base = session.base();
     let room = session.bytes() - base;
     let mut latencies = Vec::new();
     let mut doubt = "the region is too small".to_string();
@@ -34,6 +29,7 @@ pub(crate) fn find(session: &mut Session, page_bytes: u64) -> Result<Answer<u64>
         if bytes > room {
             break;
         }
+        session.fill(bytes)?;
         while (latencies.len() as u64) < bytes / piece_bytes {
             let offset = base + latencies.len() as u64 * piece_bytes;
             latencies.push(session.write(offset, piece_bytes)?);
@@ -41,8 +37,12 @@ pub(crate) fn find(session: &mut Session, page_bytes: u64) -> Result<Answer<u64>
         match step(&levels(&latencies, piece_bytes)) {
             Ok(found) if found.confidence >= 0.99 => {
                 let more_ms = found.height / 1e6;
+                let unit = Unit {
+                    bytes: found.bytes,
+                    boundary_ns: found.height,
+                };
                 return Ok(Answer::known(
-                    found.bytes,
+                    unit,
                     found.confidence,
                     format!("a stream takes {more_ms:.1} ms longer at each boundary"),
                 ));

@@ -3,7 +3,7 @@
 use cardiograph_probe::{
     Answer, Findings, Limits, ProbeError, SimulatedTarget, Target, TargetError, probe,
 };
-use cardiograph_sim_card::{Board, FIXTURES, Profile};
+use cardiograph_sim_card::{Board, CARDS, FIXTURES, Profile};
 use std::fmt::Write;
 use std::ops::ControlFlow;
 
@@ -38,6 +38,10 @@ impl Target for Noisy {
 
     fn begins_at_the_card(&self) -> bool {
         self.card.begins_at_the_card()
+    }
+
+    fn is_filled(&self) -> bool {
+        self.card.is_filled()
     }
 
     fn write(&mut self, offset_bytes: u64, length_bytes: u64) -> Result<u64, TargetError> {
@@ -79,11 +83,14 @@ fn truth(profile: &Profile) -> [u64; 5] {
     let (flash, controller) = (&profile.flash, profile.controller);
     let page = u64::from(flash.page_bytes) * u64::from(flash.planes);
     let unit = page * u64::from(flash.pages_per_block);
+    // One block of the log is being freed.
+    let log_blocks = u64::from(profile.log_blocks() - 1);
+    let rewrites = log_blocks * u64::from(profile.log_pages_per_block()) * page;
     [
         page,
         unit,
         controller.open_units.into(),
-        u64::from(controller.log_blocks) * unit,
+        rewrites / unit * unit,
         u64::from(controller.fast_zone_units) * unit,
     ]
 }
@@ -126,7 +133,7 @@ impl Score {
 #[test]
 fn ten_of_the_cards_are_recognised_and_no_answer_is_wrong() {
     let mut score = Score::default();
-    for (name, _) in FIXTURES {
+    for (name, _) in CARDS {
         let profile = Profile::named(name).unwrap();
         score.add(name, &profile, &probed(&profile, 1, 0));
     }
@@ -134,12 +141,37 @@ fn ten_of_the_cards_are_recognised_and_no_answer_is_wrong() {
     assert!(score.right >= 10, "{}\n{}", score.right, score.table);
 }
 
+/// The flash model of the fixtures differs: every page of a card holds data.
+#[test]
+fn seven_of_the_fixtures_are_recognised_and_no_answer_is_wrong() {
+    let mut score = Score::default();
+    for (name, _) in FIXTURES {
+        let profile = Profile::named(name).unwrap();
+        score.add(name, &profile, &probed(&profile, 1, 0));
+    }
+    assert_eq!(score.wrong, 0, "{}", score.table);
+    assert!(score.right >= 7, "{}\n{}", score.right, score.table);
+}
+
+/// Each of the 14 cards has another history for each seed.
+#[test]
+fn used_cards_get_no_wrong_answer() {
+    let mut score = Score::default();
+    for (seed, (name, _)) in (2..).zip(CARDS) {
+        let members = Profile::named(name).unwrap().members(name).unwrap();
+        let profile = &members[seed as usize % members.len()];
+        score.add(name, profile, &probed(profile, seed, 0));
+    }
+    assert_eq!(score.wrong, 0, "{}", score.table);
+    println!("{} right\n{}", score.right, score.table);
+}
+
 /// With little noise, most cards are still recognised; with much, answers are missing but not wrong.
 #[test]
 fn noise_of_the_host_makes_no_answer_wrong() {
     for (jitter_us, right_min) in [(50, 8), (300, 0)] {
         let mut score = Score::default();
-        for (seed, (name, _)) in (100..).zip(FIXTURES) {
+        for (seed, (name, _)) in (100..).zip(CARDS) {
             let profile = Profile::named(name).unwrap();
             score.add(name, &profile, &probed(&profile, seed, jitter_us));
         }

@@ -11,7 +11,7 @@ pub struct Known {
     pub unit_bytes: Option<u64>,
     /// Number of units that can be open at the same time.
     pub open_units: Option<u64>,
-    /// Bytes of the shared log blocks.
+    /// Bytes of small rewrites that the log holds; one more of its blocks is being freed.
     pub log_bytes: Option<u64>,
     /// Bytes of the zone for the FAT.
     pub fat_zone_bytes: Option<u64>,
@@ -23,7 +23,7 @@ impl Known {
     /// Changes a profile to the known values. Values that depend on an unknown one stay.
     pub fn apply(&self, profile: &mut Profile) {
         let narrow = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
-        let (flash, controller) = (&mut profile.flash, &mut profile.controller);
+        let flash = &mut profile.flash;
         if let Some(page_bytes) = self.page_bytes {
             // A page on several planes looks like one large page.
             flash.page_bytes = narrow(page_bytes);
@@ -33,6 +33,8 @@ impl Known {
         if let Some(unit_bytes) = self.unit_bytes {
             flash.pages_per_block = narrow(unit_bytes / page_bytes.max(1)).max(1);
         }
+        let log_block_bytes = page_bytes * u64::from(profile.log_pages_per_block().max(1));
+        let (flash, controller) = (&profile.flash, &mut profile.controller);
         let unit_bytes = page_bytes
             .saturating_mul(flash.pages_per_block.into())
             .max(1);
@@ -40,7 +42,8 @@ impl Known {
             controller.open_units = narrow(open_units);
         }
         if let Some(log_bytes) = self.log_bytes {
-            controller.log_blocks = narrow(log_bytes / unit_bytes).max(1);
+            controller.log_blocks =
+                narrow(log_bytes.div_ceil(log_block_bytes.max(1))).saturating_add(1);
             controller.gc_log_blocks = controller.gc_log_blocks.min(controller.log_blocks);
             let log_pages = controller.log_blocks.saturating_mul(flash.pages_per_block);
             controller.log_used_pages = controller.log_used_pages.min(log_pages);
@@ -65,7 +68,7 @@ mod tests {
 
     #[test]
     fn known_values_replace_those_of_a_profile() {
-        let mut profile = Profile::named("kioxia-16g").unwrap();
+        let mut profile = Profile::named("team-8g-class10").unwrap();
         let known = Known {
             page_bytes: Some(4096),
             unit_bytes: Some(512 << 10),
@@ -80,7 +83,7 @@ mod tests {
             (flash.page_bytes, flash.planes, flash.pages_per_block),
             (4096, 1, 128)
         );
-        assert_eq!((controller.open_units, controller.log_blocks), (7, 2));
+        assert_eq!((controller.open_units, controller.log_blocks), (7, 3));
         assert_eq!(
             (controller.fast_zone_units, controller.idle_free_blocks),
             (4, 1)

@@ -19,7 +19,7 @@ Examples:
   cardiograph record --rate 860 --sample-bytes 100 --for 120s  the built-in simulated card
   cardiograph record /media/card --rate 200 --for 1h           a directory on this computer
   cardiograph record --compare --buffer 16KiB                  compare four ways to record
-  cardiograph record sim:kingston-8g@esp32 --streams 4 --rate 200 --json figures.json
+  cardiograph record sim:kingston-8g-class10@esp32 --streams 4 --rate 200 --json figures.json
   cardiograph record --samples recording.csv                   replay a recording with its original timing
   my-sensor | cardiograph record --samples - --rate 100        record lines from another program
   cardiograph record /media/card --for 1h --serve 0.0.0.0:8080 other computers can read the files meanwhile")]
