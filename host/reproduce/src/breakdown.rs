@@ -135,6 +135,20 @@ mod tests {
         );
     }
 
+    /// Bit-banged SPI at 16 MHz takes 16 cycles per bit, hence 8 µs per byte.
+    #[test]
+    fn a_byte_takes_8_us_on_the_mega() {
+        let experiment = Experiment::new("sandisk-1g-2008", "mega2560", "byte-multi-write");
+        let shares = Breakdown::of(&experiment).unwrap();
+        let blocks = shares.blocks_read + shares.blocks_written;
+        // A block takes 512 bytes of data and, read or written, 9 to 30 of command, response, token, checksum and status.
+        let us_per_block = shares.bus_ns / 1e3 / blocks;
+        assert!(
+            (521.0 * 8.0..542.0 * 8.0).contains(&us_per_block),
+            "{us_per_block}"
+        );
+    }
+
     #[test]
     fn opening_and_closing_transfers_many_blocks_for_little_payload() {
         let (kept_open, opened) = (breakdown("magod2-kept-open"), breakdown("magod2"));

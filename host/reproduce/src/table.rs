@@ -220,6 +220,22 @@ mod tests {
     use crate::row::{STUDIES, study};
 
     #[test]
+    fn a_row_states_how_often_the_driver_timed_out() {
+        let row = study("blinky").unwrap().rows.remove(0);
+        let outcome = |driver_timeouts| Outcome {
+            row: row.clone(),
+            simulated: vec![130.0],
+            members: vec![130.0],
+            driver_timeouts,
+        };
+        let end = |timeouts| text("", &[outcome(timeouts)]).trim_end().to_string();
+        assert!(end(0).ends_with("within 25 %"));
+        assert!(end(1).ends_with("within 25 %, 1 time-out"));
+        assert!(end(4321).ends_with("within 25 %, 4321 time-outs"));
+        assert_eq!(outcome(4321).json_row().driver_timeouts, 4321);
+    }
+
+    #[test]
     fn the_summary_counts_only_the_predictions_by_which_cards_are_judged() {
         let rows = STUDIES.iter().flat_map(|name| study(name).unwrap().rows);
         let mut counted = 0;

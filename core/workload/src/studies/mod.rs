@@ -79,6 +79,19 @@ mod tests {
         }
     }
 
+    /// Study 1 pauses between writes, study 3 between files, and no other study pauses.
+    #[test]
+    fn only_studies_with_pauses_have_any() {
+        for workloads in WORKLOADS {
+            let phases = || workloads.iter().flat_map(|workload| workload.phases);
+            let delays = phases().any(|phase| phase.delay_us > 0);
+            let pauses = phases().any(|phase| phase.pause_us > 0);
+            let name = workloads[0].name;
+            assert_eq!(delays, name == "magod2", "{name}");
+            assert_eq!(pauses, name == "library-comparison", "{name}");
+        }
+    }
+
     #[test]
     fn magod2_has_the_published_parameters() {
         let phase = workload("magod2").unwrap().phases[0];
