@@ -15,6 +15,7 @@
 //! (Grupp et al., "Characterizing Flash Memory", 2009). Not modelled: programming becomes slightly faster
 //! with wear.
 
+use crate::flash::KINDS_MAX;
 use crate::state::{Reader, Writer};
 use crate::{StateError, profile};
 use cardiograph_sim_world::{Random, Seed};
@@ -163,14 +164,18 @@ impl Nand {
         }
     }
 
-    /// Copies some pages of a data block, one after the other.
-    pub(crate) fn copy_each(&mut self, pages: impl Iterator<Item = u32>) -> Work {
-        let times = &self.profile.program_us;
-        let (mut count, mut program_us) = (0, 0);
-        for page in pages {
-            count += 1;
-            program_us += u64::from(times[page as usize % times.len()]);
-        }
+    /// Returns the number of kinds of pages, which is that of bits per cell.
+    pub(crate) fn kinds(&self) -> u32 {
+        self.profile.program_us.len() as u32
+    }
+
+    /// Copies some pages of a data block, one after the other, given the number of each kind.
+    pub(crate) fn copy_kinds(&mut self, kinds: [u32; KINDS_MAX]) -> Work {
+        let count = kinds.iter().copied().map(u64::from).sum();
+        let times = kinds.iter().zip(&self.profile.program_us);
+        let program_us: u64 = times
+            .map(|(&pages, &us)| u64::from(pages) * u64::from(us))
+            .sum();
         let mean_ns = (count * u64::from(self.profile.read_us) + program_us) * 1000;
         let nj = self.energy.read_nj + self.energy.program_nj;
         Work {

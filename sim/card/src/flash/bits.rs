@@ -4,6 +4,18 @@ use std::ops::Range;
 
 const BITS: u32 = u64::BITS;
 
+/// Largest number of kinds of pages: bits per cell.
+pub(crate) const KINDS_MAX: usize = 3;
+
+/// Returns a word in which bit 0 and every bit at a multiple of `kinds` is set.
+fn every(kinds: u32) -> u64 {
+    match kinds {
+        1 => u64::MAX,
+        2 => 0x5555_5555_5555_5555,
+        _ => 0x9249_2492_4924_9249,
+    }
+}
+
 #[derive(Clone)]
 pub(super) struct Bits {
     words: Vec<u64>,
@@ -39,6 +51,21 @@ impl Bits {
             .sum()
     }
 
+    /// Returns how many of the given bits are set, for each remainder of their distance from `first` divided by `kinds`.
+    pub(super) fn count_kinds(&self, bits: Range<u32>, first: u32, kinds: u32) -> [u32; KINDS_MAX] {
+        let mut counts = [0; KINDS_MAX];
+        for (at, mask) in masks(bits) {
+            let word = self.words[at] & mask;
+            // Distance of the word's first bit, from 0 to kinds - 1.
+            let distance = (at as u32 * BITS + kinds - first % kinds) % kinds;
+            for (kind, count) in (0..kinds).zip(&mut counts) {
+                let offset = (kind + kinds - distance) % kinds;
+                *count += (word & every(kinds) << offset).count_ones();
+            }
+        }
+        counts
+    }
+
     pub(super) fn words(&self) -> &[u64] {
         &self.words
     }
@@ -71,6 +98,22 @@ fn masks(bits: Range<u32>) -> impl Iterator<Item = (usize, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bits_are_counted_by_kind() {
+        let mut bits = Bits::new(300);
+        (0..300)
+            .filter(|bit| bit * 7919 % 11 < 6)
+            .for_each(|bit| bits.insert(bit));
+        for kinds in 1..=3 {
+            for (first, start, end) in [(0, 0, 300), (64, 64, 128), (96, 100, 257), (7, 9, 9)] {
+                let mut expected = [0; KINDS_MAX];
+                let set = (start..end).filter(|&bit| bits.contains(bit));
+                set.for_each(|bit| expected[((bit - first) % kinds) as usize] += 1);
+                assert_eq!(bits.count_kinds(start..end, first, kinds), expected);
+            }
+        }
+    }
 
     #[test]
     fn ranges_change_and_count_exactly_their_bits() {

@@ -35,15 +35,10 @@ impl Chip {
     /// Copies those pages of a block that hold data to the same positions of another block; the debt grows.
     /// `first` is the number of the block's first page in `data`.
     pub(super) fn copy(&mut self, pages: Range<u32>, first: u32, data: &Bits) {
-        let count = data.count(first + pages.start..first + pages.end);
-        self.programmed += u64::from(count);
-        self.debt.due += match count == pages.end - pages.start {
-            true => self.nand.copy(pages),
-            false => {
-                let held = pages.filter(|page| data.contains(first + page));
-                self.nand.copy_each(held)
-            }
-        };
+        let bits = first + pages.start..first + pages.end;
+        let kinds = data.count_kinds(bits, first, self.nand.kinds());
+        self.programmed += kinds.iter().copied().map(u64::from).sum::<u64>();
+        self.debt.due += self.nand.copy_kinds(kinds);
     }
 
     /// Copies pages to the given positions of another block; the debt grows.

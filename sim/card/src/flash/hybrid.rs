@@ -110,17 +110,20 @@ impl Hybrid {
 
     /// Returns the flash block of a page; `None` if the page holds no data.
     pub(super) fn block_of(&self, page: u32) -> Option<u32> {
-        let in_log = self.log.block_of(page).or_else(|| self.zone.block_of(page));
+        if !self.data.contains(page) {
+            return None;
+        }
         let unit = page / self.pages_per_unit;
+        let log = match unit < self.zone_units {
+            true => &self.zone,
+            false => &self.log,
+        };
         let in_unit = || match self.open.iter().find(|open| open.unit == unit) {
             Some(open) if page % self.pages_per_unit < open.next_page => open.block,
             _ => self.block_of_unit[unit as usize],
         };
-        let block = self
-            .data
-            .contains(page)
-            .then(|| in_log.unwrap_or_else(in_unit));
-        block.filter(|block| *block != NONE)
+        let block = log.block_of(page).unwrap_or_else(in_unit);
+        (block != NONE).then_some(block)
     }
 
     /// Returns true if a page holds data.

@@ -35,6 +35,7 @@ use crate::nand::Work;
 use crate::profile::MODEL_OF_FIXTURES;
 use crate::state::{Reader, Writer};
 use crate::translation::{Translation, Written};
+pub(crate) use bits::KINDS_MAX;
 use cardiograph_sim_world::Seed;
 use ftl::Ftl;
 pub(crate) use hybrid::reserved_blocks;

@@ -13,8 +13,7 @@ use std::ops::RangeInclusive;
 
 #[derive(Clone)]
 pub(super) struct Pool {
-    /// Number of erases of each block so far, during the simulation.
-    cycles: Vec<u32>,
+    counts: Vec<Counts>,
     /// Number of erases of each block before the simulation.
     cycles_used: u32,
     /// Free blocks, in the order in which they became free, so that all blocks are used in turn.
@@ -24,8 +23,15 @@ pub(super) struct Pool {
     is_worn_out: bool,
     endurance: Endurance,
     erases: u64,
-    /// Pages read from each block since it was erased.
-    reads: Vec<u32>,
+}
+
+/// What is counted for a block; together, because an operation needs both.
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    /// Erases so far, during the simulation.
+    cycles: u32,
+    /// Pages read since it was erased.
+    reads: u32,
 }
 
 impl Pool {
@@ -34,7 +40,7 @@ impl Pool {
         let flash = &profile.flash;
         let all = profile.blocks() as usize;
         Pool {
-            cycles: vec![0; all],
+            counts: vec![Counts::default(); all],
             cycles_used: flash.cycles_used,
             free: (0..all as u32).collect(),
             spares: flash.spare_blocks,
@@ -42,13 +48,12 @@ impl Pool {
             is_worn_out: false,
             endurance: Endurance::new(flash, seed),
             erases: 0,
-            reads: vec![0; all],
         }
     }
 
     /// Returns the number of blocks.
     pub(super) fn all(&self) -> u32 {
-        self.cycles.len() as u32
+        self.counts.len() as u32
     }
 
     pub(super) fn free(&self) -> u32 {
@@ -72,18 +77,20 @@ impl Pool {
 
     /// Allocates the free block with the most erases, for rarely written data.
     pub(super) fn allocate_most_worn(&mut self) -> Option<u32> {
-        let worn = |at: &usize| self.cycles[self.free[*at] as usize];
+        let worn = |at: &usize| self.counts[self.free[*at] as usize].cycles;
         let at = (0..self.free.len()).max_by_key(worn)?;
         self.free.remove(at)
     }
 
     /// Erases a block, which is then free again, or retired if it is worn out.
     pub(super) fn erase(&mut self, block: u32, nand: &mut Nand) -> Work {
-        let cycles = &mut self.cycles[block as usize];
-        let before = self.cycles_used.saturating_add(*cycles);
-        *cycles += 1;
+        let counts = &mut self.counts[block as usize];
+        let before = self.cycles_used.saturating_add(counts.cycles);
+        *counts = Counts {
+            cycles: counts.cycles + 1,
+            reads: 0,
+        };
         self.erases += 1;
-        self.reads[block as usize] = 0;
         if u64::from(before) < self.endurance.of(block) {
             self.free.push_back(block);
         } else {
@@ -95,12 +102,13 @@ impl Pool {
 
     /// Returns the number of erases of a block in its life.
     pub(super) fn life_cycles(&self, block: u32) -> u32 {
-        self.cycles_used.saturating_add(self.cycles[block as usize])
+        let cycles = self.counts[block as usize].cycles;
+        self.cycles_used.saturating_add(cycles)
     }
 
     /// Counts a read of a page of a block; returns true if the block has now been read `reads_max` times.
     pub(super) fn count_read(&mut self, block: u32, reads_max: u32) -> bool {
-        let reads = &mut self.reads[block as usize];
+        let reads = &mut self.counts[block as usize].reads;
         *reads += 1;
         *reads >= reads_max
     }
@@ -120,15 +128,16 @@ impl Pool {
 
     /// Returns the lowest and the highest number of erases of any block during the simulation.
     pub(super) fn cycles(&self) -> RangeInclusive<u32> {
-        let least = self.cycles.iter().min().copied().unwrap_or_default();
-        let most = self.cycles.iter().max().copied().unwrap_or_default();
+        let cycles = || self.counts.iter().map(|counts| counts.cycles);
+        let least = cycles().min().unwrap_or_default();
+        let most = cycles().max().unwrap_or_default();
         least..=most
     }
 
     pub(super) fn write_state(&self, to: &mut Writer) {
-        to.list(self.cycles.iter().copied());
+        to.list(self.counts.iter().map(|counts| counts.cycles));
         to.list(self.free.iter().copied());
-        to.list(self.reads.iter().copied());
+        to.list(self.counts.iter().map(|counts| counts.reads));
         to.u32(self.retired);
         to.u32(self.is_worn_out.into());
         to.u64(self.endurance.seed().number());
@@ -136,16 +145,20 @@ impl Pool {
     }
 
     pub(super) fn read_state(&mut self, from: &mut Reader) -> Result<(), StateError> {
-        let all = self.cycles.len();
+        let all = self.counts.len();
         let is_block = |block| (block as usize) < all;
-        self.cycles = from.list(all, "number of erases", |_| true)?;
+        let cycles = from.list(all, "number of erases", |_| true)?;
         self.free = from.list(all, "free flash block", is_block)?.into();
-        self.reads = from.list(all, "number of reads", |_| true)?;
-        if self.cycles.len() != all || self.reads.len() != all {
+        let reads = from.list(all, "number of reads", |_| true)?;
+        if cycles.len() != all || reads.len() != all {
             return Err(StateError::OutOfRange {
                 what: "number of flash blocks",
             });
         }
+        let counts = cycles.into_iter().zip(reads);
+        self.counts = counts
+            .map(|(cycles, reads)| Counts { cycles, reads })
+            .collect();
         self.retired = from.below(all as u32 + 1, "number of retired blocks")?;
         self.is_worn_out = from.below(2, "mark of a worn-out card")? == 1;
         self.endurance.set_seed(Seed::new(from.u64()?));
