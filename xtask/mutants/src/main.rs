@@ -2,9 +2,11 @@
 //! detects.
 //!
 //! cargo-mutants proposes the mutants. It would build the tests for each of them; here, all are planted in one build, each
-//! behind a switch (plant.rs). Each test runs once without a mutant, which shows the mutants that it reaches; then every
-//! mutant is switched on for the tests that reach it, until one fails. Outcomes remain in the target folder until the
-//! mutant's file changes, so a run can be interrupted and continued, and survivors can be tested again with new tests.
+//! behind a switch (plant.rs). Each test runs once without a mutant, which shows its time and the mutants that it reaches;
+//! then every mutant is switched on for the tests that reach it, until one fails or their time is over. Those most likely
+//! to detect it run first (order.rs). A short limit finds most in an hour; with a longer one, only survivors are tested
+//! again. Outcomes remain in the target folder until the mutant's function changes, so a run can be interrupted and
+//! continued.
 
 mod accepted;
 mod list;
