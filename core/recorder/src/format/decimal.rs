@@ -79,12 +79,10 @@ impl<'a> Text<'a> {
         if exponent - 1023 >= 63 {
             return self.push(b"inf");
         }
-        let (mantissa, exponent) = match exponent {
-            0 => (fraction, -1074),
-            _ => (fraction | 1 << 52, exponent - 1075),
-        };
+        // Zero and subnormal numbers have no leading 1, but with it they are just as far below the last decimal.
+        let mantissa = fraction | 1 << 52;
         let decimals = decimals.min(DECIMALS_MAX);
-        self.push_digits(scaled(mantissa, exponent, decimals), decimals);
+        self.push_digits(scaled(mantissa, exponent - 1075, decimals), decimals);
     }
 
     /// Appends a number in units of 10^-decimals.
@@ -212,10 +210,15 @@ mod tests {
         ] {
             assert_eq!(text(|text| text.push_f64(number, 0)), expected);
         }
-        assert_eq!(
-            text(|text| text.push_signed(i64::MIN)),
-            format!("{}", i64::MIN)
-        );
+        for number in [0.0, -0.0, f64::from_bits(1), -f64::MIN_POSITIVE / 2.0] {
+            let ours = text(|text| text.push_f64(number, 9));
+            assert_eq!(ours, format!("{number:.9}"));
+        }
+        for number in [0, 1, -1, 999_999_999, -1_000_000_000, i64::MIN, i64::MAX] {
+            let ours = text(|text| text.push_signed(number));
+            assert_eq!(ours, format!("{number}"));
+        }
+        assert_eq!(text(|text| text.push_repeated(b',', 3)), ",,,");
         assert_eq!(
             text(|text| text.push_unsigned(u64::MAX)),
             format!("{}", u64::MAX)

@@ -160,6 +160,23 @@ fn an_unknown_count_of_free_clusters_stays_unknown() {
     judge(&rig, &image);
 }
 
+/// A block without all three signatures of FSInfo may belong to something else.
+#[test]
+fn a_block_that_is_not_fs_info_is_neither_used_nor_written() {
+    for at in [0, 484, 510] {
+        let mut image = FAT32.make();
+        let fs_info = image.start + 1;
+        let mut block = *image.disk.block(fs_info);
+        block[at] ^= 1;
+        image.disk.put(fs_info, block);
+        let mut rig = Rig::mounted(image.disk.clone());
+        rig.record(10, 100);
+        assert!(*rig.disk.block(fs_info) == block, "signature at {at}");
+        let free = Volume::<Disk>::free_blocks(&rig.volume);
+        assert_eq!(free, None, "signature at {at}");
+    }
+}
+
 #[test]
 fn only_the_active_fat_is_written_without_mirroring() {
     let mut image = FAT32.make();
