@@ -7,7 +7,7 @@ use cardiograph_store::{Directory, Io, StorageInfo};
 use clap::ValueEnum;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use std::ffi::OsString;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
 /// Returns the parser of a target's name.
@@ -120,7 +120,12 @@ pub fn read_text(path: &Path) -> Result<String, Failure> {
 pub fn check_cleared(directory: &Directory) -> Result<(), Failure> {
     match directory.left() {
         None => Ok(()),
-        Some(folder) => Err(disk::not_removed(&folder, None)),
+        Some(folder) => {
+            let is_empty = || Some(folder.read_dir().ok()?.next().is_none());
+            let reason = "it is not empty: move files that are yours elsewhere first";
+            let reason = (is_empty() == Some(false)).then(|| io::Error::other(reason));
+            Err(disk::not_removed(&folder, reason.as_ref()))
+        }
     }
 }
 

@@ -236,6 +236,48 @@ fn a_bench_removes_nothing_in_place_of_its_folder() {
     }
 }
 
+/// A file of the run is moved, and one of the user's takes its place.
+#[test]
+fn a_file_in_place_of_one_of_the_run_stays() {
+    for args in [&["bench", "--workload", "paced.toml"][..], &["check", "-q"]] {
+        for signal in [None, Some("-INT")] {
+            // A check of all the free space takes too long.
+            if args[0] == "check" && signal.is_none() {
+                continue;
+            }
+            let own = directory();
+            let card = own.path().join("card");
+            fs::create_dir(&card).unwrap();
+            fs::write(own.path().join("paced.toml"), paced(100)).unwrap();
+            fs::write(own.path().join("mine"), "mine").unwrap();
+            let child = command(own.path(), &[args, &["card"]].concat()).spawn();
+            let child = child.unwrap();
+            let folder = match args[0] {
+                "bench" => card.join("writeTimeTemp"),
+                _ => card.join("cardiograph-check-0"),
+            };
+            let mine = match args[0] {
+                "bench" => folder.join("test_0/temp_0.txt"),
+                _ => folder.join("00000.bin"),
+            };
+            wait_for_handler(&child);
+            wait_until(|| fs::metadata(&mine).is_ok_and(|file| file.len() > 0));
+            fs::rename(&mine, own.path().join("moved")).unwrap();
+            fs::rename(own.path().join("mine"), &mine).unwrap();
+            let run = match signal {
+                Some(signal) => end(child, signal),
+                None => finished(child),
+            };
+            assert_ne!(run.code, Some(0), "{args:?}: {}", run.stderr);
+            assert!(!run.stderr.contains("do not use"), "{}", run.stderr);
+            for words in ["could not be removed (it ", "move", "elsewhere first"] {
+                assert!(run.stderr.contains(words), "{args:?}: {}", run.stderr);
+            }
+            assert_eq!(fs::read(&mine).unwrap(), b"mine", "{args:?} {signal:?}");
+        }
+    }
+}
+
 /// The files of a directory that is removed meanwhile are gone as well.
 #[test]
 fn a_directory_that_is_removed_ends_the_run_with_one_sentence() {

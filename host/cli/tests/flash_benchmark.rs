@@ -388,6 +388,68 @@ fn a_file_of_others_with_the_name_of_a_new_one_is_not_overwritten() {
     assert!(own.path().join("f.json").exists());
 }
 
+/// The file of a run is moved, and a file of somebody else takes its place.
+#[test]
+fn a_file_in_place_of_one_of_the_run_is_neither_overwritten_nor_removed() {
+    let own = directory();
+    let card = own.path().join("card");
+    fs::create_dir(&card).unwrap();
+    let child = start_long(own.path());
+    let mine = card.join(FOLDER).join("00000.bin");
+    fs::write(own.path().join("mine"), "mine").unwrap();
+    fs::rename(&mine, own.path().join("moved")).unwrap();
+    fs::rename(own.path().join("mine"), &mine).unwrap();
+    let ended = Run::from(child.wait_with_output().unwrap());
+    assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+    let left = format!(
+        "\nerror: card/{FOLDER}: could not be removed (it contains files that this run did"
+    );
+    for words in ["1 case failed", "another program", &left] {
+        assert!(ended.stderr.contains(words), "{words} in {}", ended.stderr);
+    }
+    assert!(!ended.stderr.contains("do not trust"), "{}", ended.stderr);
+    assert_eq!(fs::read(&mine).unwrap(), b"mine");
+    assert_eq!(names(&card.join(FOLDER)), ["00000.bin"]);
+}
+
+/// Sets or clears an attribute; returns false if the file system has none.
+#[cfg(target_os = "linux")]
+fn attribute(change: &str, path: &Path) -> bool {
+    let done = Command::new("chattr").arg(change).arg(path).output();
+    done.is_ok_and(|done| done.status.success())
+}
+
+/// Nothing in an immutable folder can be removed, and no folder of an append-only directory.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_signal_and_a_folder_that_cannot_be_removed_are_both_reported() {
+    for (letter, is_folder, files) in [("i", true, &["00000.bin"][..]), ("a", false, &[])] {
+        let own = directory();
+        let card = own.path().join("card");
+        fs::create_dir(&card).unwrap();
+        let child = start_long(own.path());
+        let locked = match is_folder {
+            true => card.join(FOLDER),
+            false => card.clone(),
+        };
+        if !attribute(&format!("+{letter}"), &locked) {
+            eprintln!("no attributes of files here: not tested");
+            end(child, "-INT");
+            return;
+        }
+        let ended = end(child, "-INT");
+        let left = names(&card.join(FOLDER));
+        assert!(attribute(&format!("-{letter}"), &locked));
+        assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+        let both = format!(
+            "warning: card: interrupted\nerror: card/{FOLDER}: could not be removed (Operation not permitted (os error 1)); \
+             remove it: rm -r card/{FOLDER}\n"
+        );
+        assert!(ended.stderr.ends_with(&both), "{}", ended.stderr);
+        assert_eq!(left, files);
+    }
+}
+
 /// Folders of a directory with this attribute cannot be removed.
 #[cfg(target_os = "linux")]
 #[test]
@@ -395,12 +457,7 @@ fn a_folder_that_cannot_be_removed_is_named() {
     let own = directory();
     let card = own.path().join("card");
     fs::create_dir(&card).unwrap();
-    let attribute = |change: &str| {
-        let mut chattr = Command::new("chattr");
-        let done = chattr.arg(change).arg(&card).output();
-        done.is_ok_and(|done| done.status.success())
-    };
-    if !attribute("+a") {
+    if !attribute("+a", &card) {
         eprintln!("no attributes of files here: not tested");
         return;
     }
@@ -409,7 +466,7 @@ fn a_folder_that_cannot_be_removed_is_named() {
         &[&["flash-benchmark", "card"], &SMALL[..]].concat(),
     );
     let left = names(&card);
-    assert!(attribute("-a"));
+    assert!(attribute("-a", &card));
     assert_eq!(complete.code, Some(2), "{}", complete.stderr);
     assert_eq!(left, [FOLDER]);
     assert_eq!(names(&card.join(FOLDER)), [""; 0]);

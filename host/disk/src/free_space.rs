@@ -1,7 +1,9 @@
 //! The free space of a directory, as new files.
 
 use crate::medium::Medium;
-use cardiograph_system::{Access, Flag, Folder, Positioned, drop_from_cache};
+use cardiograph_system::{
+    Access, FileIdentity, Flag, Folder, Positioned, drop_from_cache, identity,
+};
 use std::fmt;
 use std::fs::File;
 use std::io;
@@ -34,8 +36,8 @@ pub struct FreeSpace {
     /// Space that was free at the beginning.
     free_bytes: u64,
     capacity_bytes: u64,
-    /// Number of files created so far.
-    files: usize,
+    /// Files created so far.
+    files: Vec<FileIdentity>,
     /// Number of the open file, and the file.
     open: Option<(usize, File)>,
     is_removed: bool,
@@ -80,7 +82,7 @@ impl FreeSpace {
             folder,
             free_bytes,
             capacity_bytes: usable_bytes.min(limit_bytes) / UNIT_BYTES * UNIT_BYTES,
-            files: 0,
+            files: Vec::new(),
             open: None,
             is_removed: false,
         })
@@ -113,19 +115,13 @@ impl FreeSpace {
         }
         self.open = None;
         let mut result = Ok(());
-        for file in 0..self.files {
-            match self.folder.remove_file(&name_of(file)) {
-                // Somebody else removed it.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                removed => result = result.and(removed),
+        for (file, &own) in self.files.iter().enumerate() {
+            // A file that somebody else has put in its place stays.
+            if self.folder.holds(&name_of(file), own) {
+                result = result.and(self.folder.remove_file(&name_of(file)));
             }
         }
-        let removed = match self.directory.contains(&self.name, &self.folder) {
-            true => self.directory.remove_folder(&self.name),
-            false if self.folder.is_removed() => Ok(()),
-            false => Err(io::Error::other("it was moved during the run")),
-        };
-        result.and(removed)
+        result.and(remove_own_folder(&self.directory, &self.name, &self.folder))
     }
 
     /// Returns the file with an offset, and the offset within it; creates files up to it.
@@ -133,12 +129,16 @@ impl FreeSpace {
         let index = (offset_bytes / FILE_BYTES) as usize;
         let is_open = self.open.as_ref().is_some_and(|open| open.0 == index);
         if !is_open {
-            while self.files < index {
+            while self.files.len() < index {
                 self.create()?;
             }
-            let file = match self.files == index {
-                true => self.create()?,
-                false => open(&self.folder, index, Access::ReadWrite)?,
+            let file = match self.files.get(index) {
+                None => self.create()?,
+                Some(&own) => {
+                    let file = open(&self.folder, index, Access::ReadWrite)?;
+                    check_own(&file, own)?;
+                    file
+                }
             };
             if let Some((_, before)) = self.open.replace((index, file)) {
                 before.sync_all()?;
@@ -151,9 +151,43 @@ impl FreeSpace {
     }
 
     fn create(&mut self) -> io::Result<File> {
-        let file = open(&self.folder, self.files, Access::Create)?;
-        self.files += 1;
+        let file = open(&self.folder, self.files.len(), Access::Create)?;
+        self.files.push(identity(&file.metadata()?));
         Ok(file)
+    }
+}
+
+/// Removes the folder of a run from its directory, wherever it is now.
+///
+/// # Errors
+/// If it contains files of others, was moved, or cannot be removed.
+pub fn remove_own_folder(directory: &Folder, name: &str, folder: &Folder) -> io::Result<()> {
+    let removed = match directory.contains(name, folder) {
+        true => directory.remove_folder(name),
+        false if folder.is_removed() => Ok(()),
+        false => Err(io::Error::other("it was moved during the run")),
+    };
+    removed.map_err(|error| match error.kind() {
+        // The remedy removes the folder with all that is in it.
+        io::ErrorKind::DirectoryNotEmpty => io::Error::new(
+            error.kind(),
+            "it contains files that this run did not create: move them elsewhere first",
+        ),
+        _ => error,
+    })
+}
+
+/// Returns an error if an open file is not the one that this run created under its name.
+///
+/// # Errors
+/// [`NotFound`](io::ErrorKind::NotFound), and those of the system.
+pub fn check_own(file: &File, own: FileIdentity) -> io::Result<()> {
+    match identity(&file.metadata()?) == own {
+        true => Ok(()),
+        false => Err(io::Error::new(
+            io::ErrorKind::NotFound,
+            "another program has put a file of its own in place of one of this run",
+        )),
     }
 }
 
@@ -216,7 +250,7 @@ impl Medium for FreeSpace {
         if let Some((_, file)) = self.open.take() {
             file.sync_all()?;
         }
-        for file in 0..self.files {
+        for file in 0..self.files.len() {
             drop_from_cache(&self.folder.file(&name_of(file), Access::Read, &[])?)?;
         }
         Ok(())
@@ -313,6 +347,29 @@ mod tests {
         assert!(left.to_string().contains("it was moved during the run"));
         assert_eq!(std::fs::read_dir(&after).unwrap().count(), 0);
         assert!(before.exists());
+    }
+
+    /// Another file with the name of one of the run is neither overwritten nor removed.
+    #[test]
+    fn a_file_in_place_of_one_of_the_run_stays() {
+        let own = tempfile::tempdir().unwrap();
+        let mut space = FreeSpace::of(own.path(), 8 << 20).unwrap();
+        write_to(&mut space, 2);
+        let replaced = space.folder().join("00000.bin");
+        // A new file must not get the inode of the old one.
+        std::fs::rename(&replaced, own.path().join("elsewhere")).unwrap();
+        std::fs::write(&replaced, "mine").unwrap();
+        let mut data = crate::Aligned::zeros(4096);
+        let refused = space.write_at(0, data.bytes()).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::NotFound);
+        let left = space.remove().unwrap_err();
+        assert!(
+            left.to_string()
+                .contains("files that this run did not create")
+        );
+        let names: Vec<_> = std::fs::read_dir(&left.folder).unwrap().flatten().collect();
+        assert_eq!(names.len(), 1);
+        assert_eq!(std::fs::read(&replaced).unwrap(), b"mine");
     }
 
     #[test]

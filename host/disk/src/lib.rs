@@ -38,7 +38,7 @@ pub use capacity::{
 };
 pub use error::{DiskError, Failed, Resized};
 pub use file_system::FileSystem;
-pub use free_space::{FREE_BYTES_MIN, FreeSpace, NotRemoved};
+pub use free_space::{FREE_BYTES_MIN, FreeSpace, NotRemoved, check_own, remove_own_folder};
 pub use identity::{Fact, Identity};
 pub use left::{FolderLeft, folders_left};
 pub use marker::Marker;

@@ -3,11 +3,14 @@
 use crate::case::Work;
 use crate::report::Cause;
 use crate::scenario::{End, Scenario, SyncAfterEach};
-use cardiograph_disk::{Aligned, Formatted, Medium, NotRemoved, Scratch};
-use cardiograph_system::{
-    Access, Folder as OpenFolder, Positioned, path_of_open, sync_file_system,
+use cardiograph_disk::{
+    Aligned, Formatted, Medium, NotRemoved, Scratch, check_own, remove_own_folder,
 };
-use std::collections::BTreeSet;
+use cardiograph_system::{
+    Access, FileIdentity, Folder as OpenFolder, Positioned, identity, path_of_open,
+    sync_file_system,
+};
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -165,8 +168,8 @@ pub(crate) struct Folder<'a> {
     whole: File,
     /// The file system, if this run has mounted it.
     formatted: Option<&'a Formatted>,
-    /// Numbers of the files that this run created and has not removed yet.
-    files: BTreeSet<u32>,
+    /// Files that this run created and has not removed yet, by their numbers.
+    files: BTreeMap<u32, FileIdentity>,
     zeros: Vec<u8>,
     /// Length of the file that transfers go to.
     area_bytes: u64,
@@ -195,7 +198,7 @@ impl<'a> Folder<'a> {
             folder,
             whole,
             formatted,
-            files: BTreeSet::new(),
+            files: BTreeMap::new(),
             zeros: vec![0; CALL_BYTES_MAX],
             area_bytes: 0,
             is_removed: false,
@@ -235,12 +238,13 @@ impl<'a> Folder<'a> {
 
     /// Opens a file for writing and truncates it. It must be new, or one that this run created.
     fn open(&mut self, number: u32) -> io::Result<File> {
-        let mut options = OpenOptions::new();
-        options.write(true);
-        if self.files.contains(&number) {
-            return options.truncate(true).open(self.file(number));
+        if self.files.contains_key(&number) {
+            let file = self.open_own(number)?;
+            file.set_len(0)?;
+            return Ok(file);
         }
-        let opened = options.create_new(true).open(self.file(number));
+        let mut options = OpenOptions::new();
+        let opened = options.write(true).create_new(true).open(self.file(number));
         let file = opened.map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => io::Error::new(
                 error.kind(),
@@ -252,7 +256,15 @@ impl<'a> Folder<'a> {
             ),
             _ => error,
         })?;
-        self.files.insert(number);
+        self.files.insert(number, identity(&file.metadata()?));
+        Ok(file)
+    }
+
+    /// Opens a file that this run created for writing.
+    fn open_own(&self, number: u32) -> io::Result<File> {
+        let own = self.files.get(&number).ok_or(io::ErrorKind::NotFound)?;
+        let file = OpenOptions::new().write(true).open(self.file(number))?;
+        check_own(&file, *own)?;
         Ok(file)
     }
 
@@ -297,8 +309,7 @@ impl<'a> Folder<'a> {
 
     fn transfer(&self, offsets: &[u64], call_bytes: u32, go_on: GoOn) -> Repetition {
         let begun = Instant::now();
-        let mut options = OpenOptions::new();
-        let file = options.write(true).open(self.file(AREA))?;
+        let file = self.open_own(AREA)?;
         for &offset_bytes in offsets {
             file.write_all_at(&self.zeros[..call_bytes as usize], offset_bytes)?;
             poll(go_on)?;
@@ -371,18 +382,18 @@ impl<'a> Folder<'a> {
         self.area_bytes = 0;
         let mut result = Ok(());
         let folder = &self.folder;
-        self.files
-            .retain(|&number| match folder.remove_file(&name_of(number)) {
-                Ok(()) => false,
-                // Somebody else removed it.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => false,
-                Err(error) => {
-                    if result.is_ok() {
-                        result = Err(error);
-                    }
-                    true
-                }
-            });
+        self.files.retain(|&number, &mut own| {
+            // Somebody else removed it, or has put another file in its place, which stays.
+            if !folder.holds(&name_of(number), own) {
+                return false;
+            }
+            let removed = folder.remove_file(&name_of(number));
+            let stays = removed.is_err();
+            if result.is_ok() {
+                result = removed;
+            }
+            stays
+        });
         let _ = sync_file_system(&self.whole);
         result
     }
@@ -401,19 +412,8 @@ impl<'a> Folder<'a> {
             return Ok(());
         }
         let cleared = self.clear();
-        let removed = match self.directory.contains(&self.name, &self.folder) {
-            true => self.directory.remove_folder(&self.name),
-            false if self.folder.is_removed() => Ok(()),
-            false => Err(io::Error::other("it was moved during the run")),
-        };
-        cleared.and(removed.map_err(|error| match error.kind() {
-            // The remedy removes the folder with all that is in it.
-            io::ErrorKind::DirectoryNotEmpty => io::Error::new(
-                error.kind(),
-                "it contains files that this run did not create: move them elsewhere first",
-            ),
-            _ => error,
-        }))
+        let removed = remove_own_folder(&self.directory, &self.name, &self.folder);
+        cleared.and(removed)
     }
 }
 

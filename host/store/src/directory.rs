@@ -1,8 +1,11 @@
 //! Files in a directory of the host.
 
 use crate::{StorageInfo, StoreError};
-use cardiograph_system::{Access, Flag, Folder, Positioned, drop_from_cache};
+use cardiograph_system::{
+    Access, FileIdentity, Flag, Folder, Positioned, drop_from_cache, identity,
+};
 use cardiograph_workload::{Flush, Store, Workload};
+use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -28,6 +31,8 @@ pub struct Directory {
     io: Io,
     /// Folder of the run in progress, which has not been removed yet.
     in_use: Option<InUse>,
+    /// Files that were created here and not removed yet, by their paths.
+    files: HashMap<String, FileIdentity>,
 }
 
 /// A folder that a run has created. It is held open, so that files of others are never taken for those of the run, even if
@@ -53,6 +58,7 @@ impl Directory {
             root: Folder::open(root)?,
             io,
             in_use: None,
+            files: HashMap::new(),
         })
     }
 
@@ -105,12 +111,25 @@ impl Directory {
             Io::Dsync => &[Flag::WriteThrough],
             Io::Buffered | Io::FsyncWrite | Io::FsyncFile => &[],
         };
-        let (folder, path) = self.place(path);
+        let (folder, inner) = self.place(path);
+        let file = folder.file(inner, access, flags)?;
+        if let Some(&own) = self.files.get(path)
+            && identity(&file.metadata()?) != own
+        {
+            return Err(replaced());
+        }
         Ok(DirectoryFile {
-            file: folder.file(path, access, flags)?,
+            file,
             writable: access != Access::Read,
         })
     }
+}
+
+/// Returns the error of a file that is no longer the one that the run created.
+fn replaced() -> io::Error {
+    io::Error::other(
+        "another program has removed or replaced this file; leave the folder alone, and run the command again",
+    )
 }
 
 impl Store for Directory {
@@ -150,7 +169,10 @@ impl Store for Directory {
             let (folder, path) = self.place(path);
             let _ = folder.remove_file(path);
         }
-        Ok(created?)
+        let created = created?;
+        let own = identity(&created.file.metadata()?);
+        self.files.insert(path.to_string(), own);
+        Ok(created)
     }
 
     fn append(&mut self, path: &str) -> Result<DirectoryFile, StoreError> {
@@ -238,10 +260,13 @@ impl Store for Directory {
             self.in_use = None;
             return Ok(());
         }
-        let (folder, path) = self.place(path);
-        match folder.has_folder(path) {
-            true => Ok(folder.remove_folder(path)?),
-            false => Ok(folder.remove_file(path)?),
+        let (folder, inner) = self.place(path);
+        match self.files.get(path) {
+            Some(&own) if !folder.holds(inner, own) => return Err(replaced().into()),
+            Some(_) => folder.remove_file(inner)?,
+            None => folder.remove_folder(inner)?,
         }
+        self.files.remove(path);
+        Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! A directory that is reached even if its path changes.
 
 use crate::unix::{bits_of, identity};
-use crate::{Access, Flag, Space, unix};
+use crate::{Access, FileIdentity, Flag, Space, unix};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::retry_on_intr;
 use std::fs::File;
@@ -134,16 +134,14 @@ impl Folder {
         Ok((parent, name))
     }
 
-    /// Returns true if the name is that of a folder, and not of a link to one.
-    pub fn has_folder(&self, name: &str) -> bool {
+    /// Returns true if the name is that of the file with this identity, and not of another one that has taken its place.
+    pub fn holds(&self, name: &str, file: FileIdentity) -> bool {
         let Ok((parent, name)) = self.parent(name) else {
             return false;
         };
         let folder = parent.as_ref().unwrap_or(&self.file);
         let found = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
-        found.is_ok_and(|found| {
-            rustix::fs::FileType::from_raw_mode(found.st_mode) == rustix::fs::FileType::Directory
-        })
+        found.is_ok_and(|found| (found.st_dev, found.st_ino) == file)
     }
 
     /// Removes a file.
@@ -216,10 +214,25 @@ mod tests {
         fs::create_dir(own.path().join("folder")).unwrap();
         std::os::unix::fs::symlink("folder", own.path().join("link")).unwrap();
         let folder = Folder::open(own.path()).unwrap();
-        assert!(folder.has_folder("folder") && !folder.has_folder("link"));
         assert!(folder.folder("folder").is_ok() && folder.folder("link").is_err());
         let taken = folder.create_folder("link").unwrap_err();
         assert_eq!(taken.kind(), io::ErrorKind::AlreadyExists);
+    }
+
+    #[test]
+    fn a_file_is_told_from_another_one_with_its_name() {
+        let own = tempfile::tempdir().unwrap();
+        fs::create_dir(own.path().join("in")).unwrap();
+        let folder = Folder::open(own.path()).unwrap();
+        let file = folder.file("in/a", Access::Create, &[]).unwrap();
+        let of_file = identity(&file.metadata().unwrap());
+        assert!(folder.holds("in/a", of_file));
+        fs::rename(own.path().join("in/a"), own.path().join("b")).unwrap();
+        assert!(folder.holds("b", of_file) && !folder.holds("in/a", of_file));
+        fs::write(own.path().join("in/a"), "mine").unwrap();
+        assert!(!folder.holds("in/a", of_file));
+        std::os::unix::fs::symlink("../b", own.path().join("in/c")).unwrap();
+        assert!(!folder.holds("in/c", of_file) && !folder.holds("none/a", of_file));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A directory, reached by its path: the standard library of other systems offers nothing better.
 
-use crate::{Access, Flag, Space};
+use crate::{Access, FileIdentity, Flag, Space};
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -79,9 +79,15 @@ impl Folder {
     }
 
     /// Returns true if the name is that of a folder, and not of a link to one.
-    pub fn has_folder(&self, name: &str) -> bool {
+    fn has_folder(&self, name: &str) -> bool {
         let found = fs::symlink_metadata(self.path.join(name));
         found.is_ok_and(|found| found.is_dir())
+    }
+
+    /// Returns true if the name is that of a file with this identity.
+    pub fn holds(&self, name: &str, file: FileIdentity) -> bool {
+        let found = fs::symlink_metadata(self.path.join(name));
+        found.is_ok_and(|found| crate::identity(&found) == file)
     }
 
     /// Removes a file.

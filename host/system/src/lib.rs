@@ -65,6 +65,9 @@ pub enum Access {
     Create,
 }
 
+/// Numbers of device and inode, which no other file on this computer has.
+pub type FileIdentity = (u64, u64);
+
 /// Space of a file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Space {
