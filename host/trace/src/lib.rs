@@ -8,7 +8,6 @@
 
 mod energy;
 mod histogram;
-mod offsets;
 mod publish;
 mod read;
 mod run;
@@ -16,6 +15,7 @@ mod shell;
 mod spans;
 mod spill;
 mod trace;
+mod values;
 mod write;
 
 pub use cardiograph_workload::{Operation, OperationKind};

@@ -1,7 +1,7 @@
 //! Runs: a compact representation of the positions (file and offset) of a trace's operations.
 
-use crate::offsets::{Iter, Offsets};
 use crate::spill::Spill;
+use crate::values::{Iter, Values};
 use cardiograph_workload::{Operation, OperationKind};
 
 /// Operations in a row that differ only in their position. The files follow by a rule: one file, or several files
@@ -136,7 +136,7 @@ pub(crate) struct Runs {
     /// Position at which the last run continues, if it is sequential. Cached because computing it takes a division.
     next: Position,
     /// Offsets of the operations of all scattered runs.
-    offsets: Offsets,
+    offsets: Values,
     /// Offset at which each file of the last run continues, if it is scattered.
     ends_bytes: [u64; SCATTERED_FILES_MAX as usize],
     /// Number of the last operations that continued where the one before them in the same file ended.

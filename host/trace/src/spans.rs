@@ -1,46 +1,13 @@
 //! Times of a trace in 8 bytes per operation.
 //!
 //! An operation is stored as two 32-bit numbers: the idle time before it and its duration, both in ns. A value
-//! that does not fit (over 4.29 s) goes to a side table. Memory is allocated in fixed chunks, so a growing trace
-//! is never copied. Full chunks may move to a temporary file; every pass then reads them one by one.
+//! that does not fit (over 4.29 s) goes to a side table.
 
 use crate::spill::Spill;
-use std::sync::Arc;
-
-/// Number of operations per chunk of memory.
-const CHUNK: usize = 1 << 16;
+use crate::values::{Iter, Values};
 
 /// Value that stands for a number stored in the side table.
 const ESCAPE: u32 = u32::MAX;
-
-/// Idle times and durations are stored separately: most analyses read only the durations.
-#[derive(Default)]
-struct Chunk {
-    idle_ns: Vec<u32>,
-    duration_ns: Vec<u32>,
-}
-
-impl Chunk {
-    fn new() -> Chunk {
-        Chunk {
-            idle_ns: Vec::with_capacity(CHUNK),
-            duration_ns: Vec::with_capacity(CHUNK),
-        }
-    }
-}
-
-/// Place of a full chunk.
-enum Full {
-    Memory(Chunk),
-    /// Two blocks of the temporary file, idle times and durations; the number of the first.
-    Spilled(u64),
-}
-
-/// A chunk of a pass.
-enum Part<'a> {
-    Memory(&'a Chunk),
-    Spilled(u64),
-}
 
 /// A span that does not fit in 32 bits.
 #[derive(Clone, Copy)]
@@ -71,14 +38,12 @@ impl Iterator for Durations<'_, '_> {
 }
 
 /// Starts and ends of operations in order of time.
+///
+/// Idle times and durations are stored separately: most analyses read only the durations.
 #[derive(Default)]
 pub(crate) struct Spans {
-    full: Vec<Full>,
-    /// The chunk that is being filled.
-    tail: Chunk,
-    spill: Option<Spill>,
-    /// True after the temporary file could not be written: full chunks stay in memory.
-    is_spill_full: bool,
+    idle_ns: Values,
+    duration_ns: Values,
     long: Vec<Long>,
     len: usize,
     first_start_ns: u64,
@@ -102,11 +67,8 @@ impl Spans {
         } else {
             self.push_long(idle_ns, duration_ns)
         };
-        if self.tail.idle_ns.len() == self.tail.idle_ns.capacity() {
-            self.start_chunk();
-        }
-        self.tail.idle_ns.push(short_idle_ns);
-        self.tail.duration_ns.push(short_duration_ns);
+        self.idle_ns.push(short_idle_ns);
+        self.duration_ns.push(short_duration_ns);
         self.len += 1;
         Some(())
     }
@@ -120,65 +82,15 @@ impl Spans {
         (ESCAPE, ESCAPE)
     }
 
-    #[cold]
-    fn start_chunk(&mut self) {
-        if let Some(first) = self.spill_tail() {
-            self.full.push(Full::Spilled(first));
-            self.tail.idle_ns.clear();
-            self.tail.duration_ns.clear();
-            return;
-        }
-        let tail = std::mem::replace(&mut self.tail, Chunk::new());
-        if !tail.idle_ns.is_empty() {
-            self.full.push(Full::Memory(tail));
-        }
-    }
-
-    /// Moves the full tail to the temporary file; returns the number of its first block, or `None` if it stays.
-    fn spill_tail(&mut self) -> Option<u64> {
-        let spill = self.spill.as_mut().filter(|_| !self.is_spill_full)?;
-        if self.tail.idle_ns.len() < CHUNK {
-            return None;
-        }
-        let idle = spill.append(&self.tail.idle_ns);
-        let moved = idle.and_then(|first| {
-            spill.append(&self.tail.duration_ns)?;
-            Ok(first)
-        });
-        self.is_spill_full = moved.is_err();
-        moved.ok()
-    }
-
-    pub(crate) fn spill_to(&mut self, spill: Spill) {
-        // Chunks in an earlier file would be lost.
-        if self.spill.is_none() {
-            self.spill = Some(spill);
-        }
+    /// Moves idle times and durations to temporary files as they arrive.
+    pub(crate) fn spill_to(&mut self, idle: Spill, duration: Spill) {
+        self.idle_ns.spill_to(idle);
+        self.duration_ns.spill_to(duration);
     }
 
     pub(crate) fn spill_error(&self) -> Option<&std::io::Error> {
-        self.spill.as_ref().and_then(Spill::error)
-    }
-
-    fn part(&self, index: usize) -> Option<Part<'_>> {
-        match self.full.get(index) {
-            Some(Full::Memory(chunk)) => Some(Part::Memory(chunk)),
-            Some(Full::Spilled(first)) => Some(Part::Spilled(*first)),
-            None => (index == self.full.len()).then_some(Part::Memory(&self.tail)),
-        }
-    }
-
-    fn read(&self, block: u64, values: &mut Vec<u32>) {
-        if let Some(spill) = &self.spill {
-            spill.read(block, CHUNK, values);
-        }
-    }
-
-    fn read_chunk(&self, first: u64) -> Arc<Chunk> {
-        let mut chunk = Chunk::default();
-        self.read(first, &mut chunk.idle_ns);
-        self.read(first + 1, &mut chunk.duration_ns);
-        Arc::new(chunk)
+        let of_idle = self.idle_ns.spill_error();
+        of_idle.or(self.duration_ns.spill_error())
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -203,15 +115,8 @@ impl Spans {
     ) {
         let mut long = self.long.iter();
         let mut group = None;
-        let mut buffer = Vec::new();
-        for part in (0..).map_while(|index| self.part(index)) {
-            let mut rest = match part {
-                Part::Memory(chunk) => &chunk.duration_ns[..],
-                Part::Spilled(first) => {
-                    self.read(first + 1, &mut buffer);
-                    &buffer[..]
-                }
-            };
+        for chunk in self.duration_ns.chunks() {
+            let mut rest = &chunk[..];
             while !rest.is_empty() {
                 let Some((belongs_to, left)) = group.take().or_else(|| groups.next()) else {
                     return;
@@ -245,13 +150,8 @@ impl Spans {
     pub(crate) fn each_start_and_end_ns(&self, mut take: impl FnMut(u64, u64)) {
         let mut long = self.long.iter();
         let mut end_ns = self.first_start_ns;
-        for part in (0..).map_while(|index| self.part(index)) {
-            let chunk = match part {
-                Part::Memory(chunk) => Loaded::Memory(&chunk.idle_ns, &chunk.duration_ns),
-                Part::Spilled(first) => Loaded::Read(self.read_chunk(first)),
-            };
-            let (idle_ns, duration_ns) = chunk.slices();
-            for (&idle_ns, &duration_ns) in idle_ns.iter().zip(duration_ns) {
+        for (idle_ns, duration_ns) in self.idle_ns.chunks().zip(self.duration_ns.chunks()) {
+            for (&idle_ns, &duration_ns) in idle_ns.iter().zip(&*duration_ns) {
                 let (idle_ns, duration_ns) = widened(idle_ns, duration_ns, &mut long);
                 let start_ns = end_ns + idle_ns;
                 end_ns = start_ns + duration_ns;
@@ -262,35 +162,10 @@ impl Spans {
 
     fn idle_and_durations_ns(&self) -> IdleAndDurations<'_> {
         IdleAndDurations {
-            spans: self,
-            next_part: 0,
-            chunk: Loaded::Memory(&[], &[]),
-            at: 0,
+            idle_ns: self.idle_ns.iter(),
+            duration_ns: self.duration_ns.iter(),
             long: self.long.iter(),
         }
-    }
-}
-
-/// A chunk in memory, or read from the temporary file.
-#[derive(Clone)]
-enum Loaded<'a> {
-    Memory(&'a [u32], &'a [u32]),
-    Read(Arc<Chunk>),
-}
-
-impl Loaded<'_> {
-    #[inline]
-    fn slices(&self) -> (&[u32], &[u32]) {
-        match self {
-            Loaded::Memory(idle_ns, duration_ns) => (idle_ns, duration_ns),
-            Loaded::Read(chunk) => (&chunk.idle_ns, &chunk.duration_ns),
-        }
-    }
-
-    #[inline]
-    fn get(&self, at: usize) -> Option<(u32, u32)> {
-        let (idle_ns, duration_ns) = self.slices();
-        Some((*idle_ns.get(at)?, *duration_ns.get(at)?))
     }
 }
 
@@ -307,11 +182,8 @@ fn widened(idle_ns: u32, duration_ns: u32, long: &mut std::slice::Iter<Long>) ->
 /// Idle time before every operation, and its duration, in ns.
 #[derive(Clone)]
 struct IdleAndDurations<'a> {
-    spans: &'a Spans,
-    next_part: usize,
-    chunk: Loaded<'a>,
-    /// Position in the chunk.
-    at: usize,
+    idle_ns: Iter<'a>,
+    duration_ns: Iter<'a>,
     long: std::slice::Iter<'a, Long>,
 }
 
@@ -320,17 +192,7 @@ impl Iterator for IdleAndDurations<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<(u64, u64)> {
-        let (idle_ns, duration_ns) = loop {
-            if let Some(pair) = self.chunk.get(self.at) {
-                break pair;
-            }
-            self.chunk = match self.spans.part(self.next_part)? {
-                Part::Memory(chunk) => Loaded::Memory(&chunk.idle_ns, &chunk.duration_ns),
-                Part::Spilled(first) => Loaded::Read(self.spans.read_chunk(first)),
-            };
-            (self.next_part, self.at) = (self.next_part + 1, 0);
-        };
-        self.at += 1;
+        let (idle_ns, duration_ns) = (self.idle_ns.next()?, self.duration_ns.next()?);
         Some(widened(idle_ns, duration_ns, &mut self.long))
     }
 }
@@ -338,6 +200,7 @@ impl Iterator for IdleAndDurations<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::values::CHUNK;
 
     #[test]
     fn spans_beyond_32_bits_are_stored_exactly() {
@@ -422,12 +285,13 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         for count in [0, 1, CHUNK as u64, CHUNK as u64 + 1, 3 * CHUNK as u64 + 5] {
             let (mut spilled, mut in_memory) = (Spans::default(), Spans::default());
-            spilled.spill_to(Spill::beside(&directory.path().join("t")).unwrap());
+            let spill = || Spill::beside(&directory.path().join("t")).unwrap();
+            spilled.spill_to(spill(), spill());
             fill(&mut spilled, count);
             fill(&mut in_memory, count);
-            let is_spilled = |full: &Full| matches!(full, Full::Spilled(_));
-            assert!(spilled.full.iter().all(is_spilled));
-            assert_eq!(spilled.full.len(), in_memory.full.len());
+            for list in [&spilled.idle_ns, &spilled.duration_ns] {
+                assert!(list.spilled().into_iter().all(|is_spilled| is_spilled));
+            }
             assert!(equal(&spilled, &in_memory), "{count}");
             // A clone goes on where its original is.
             let mut iterator = spilled.starts_and_ends_ns();
@@ -446,19 +310,15 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let (mut spilled, mut in_memory) = (Spans::default(), Spans::default());
         let count = 4 * CHUNK as u64 + 9;
-        spilled.spill_to(
-            Spill::beside(&directory.path().join("t"))
-                .unwrap()
-                .failing_after(3),
-        );
+        let spill = |blocks_max| {
+            let spill = Spill::beside(&directory.path().join("t")).unwrap();
+            spill.failing_after(blocks_max)
+        };
+        spilled.spill_to(spill(2), spill(1));
         fill(&mut spilled, count);
         fill(&mut in_memory, count);
-        let places: Vec<_> = spilled
-            .full
-            .iter()
-            .map(|full| matches!(full, Full::Spilled(_)))
-            .collect();
-        assert_eq!(places, [true, false, false, false]);
+        assert_eq!(spilled.idle_ns.spilled(), [true, true, false, false]);
+        assert_eq!(spilled.duration_ns.spilled(), [true, false, false, false]);
         assert!(equal(&spilled, &in_memory));
     }
 }

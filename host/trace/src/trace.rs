@@ -65,8 +65,9 @@ impl Trace {
     /// # Errors
     /// If the files cannot be created; then everything stays in memory.
     pub fn spill_beside(&mut self, path: &Path) -> std::io::Result<()> {
-        let (times, offsets) = (Spill::beside(path)?, Spill::beside(path)?);
-        self.spans.spill_to(times);
+        let spill = || Spill::beside(path);
+        let (idle, duration, offsets) = (spill()?, spill()?, spill()?);
+        self.spans.spill_to(idle, duration);
         self.runs.spill_to(offsets);
         Ok(())
     }

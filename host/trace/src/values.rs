@@ -1,12 +1,14 @@
-//! Offsets of scattered operations in 4 bytes each.
+//! A growing list of 32-bit values: times or offsets of a trace.
 //!
-//! Memory is allocated in fixed chunks. Full chunks may move to a temporary file; every pass then reads them one by one.
+//! Memory is allocated in fixed chunks, so that a growing list is never copied. Full chunks may move to a temporary file;
+//! every pass then reads them one by one.
 
 use crate::spill::Spill;
+use std::ops::Deref;
 use std::sync::Arc;
 
-/// Number of offsets per chunk of memory.
-const CHUNK: usize = 1 << 16;
+/// Number of values per chunk of memory.
+pub(crate) const CHUNK: usize = 1 << 16;
 
 /// Place of a full chunk.
 enum Full {
@@ -15,9 +17,9 @@ enum Full {
     Spilled(u64),
 }
 
-/// A growing list of offsets, in units of the payload.
+/// A growing list of values.
 #[derive(Default)]
-pub(crate) struct Offsets {
+pub(crate) struct Values {
     full: Vec<Full>,
     /// The chunk that is being filled.
     tail: Vec<u32>,
@@ -26,13 +28,13 @@ pub(crate) struct Offsets {
     is_spill_full: bool,
 }
 
-impl Offsets {
+impl Values {
     #[inline]
-    pub(crate) fn push(&mut self, units: u32) {
+    pub(crate) fn push(&mut self, value: u32) {
         if self.tail.len() == self.tail.capacity() {
             self.start_chunk();
         }
-        self.tail.push(units);
+        self.tail.push(value);
     }
 
     #[cold]
@@ -70,41 +72,66 @@ impl Offsets {
         self.spill.as_ref().and_then(Spill::error)
     }
 
+    /// Returns all values, in order.
     pub(crate) fn iter(&self) -> Iter<'_> {
         Iter {
-            offsets: self,
+            values: self,
             next_chunk: 0,
-            chunk: Loaded::Memory(&[]),
+            chunk: Chunk::Memory(&[]),
             at: 0,
         }
     }
 
-    fn load(&self, index: usize) -> Option<Loaded<'_>> {
+    /// Returns all values in order, as chunks. Lists of the same length have chunks of the same lengths.
+    pub(crate) fn chunks(&self) -> impl Iterator<Item = Chunk<'_>> {
+        (0..).map_while(|index| self.chunk(index))
+    }
+
+    fn chunk(&self, index: usize) -> Option<Chunk<'_>> {
         match self.full.get(index) {
-            Some(Full::Memory(chunk)) => Some(Loaded::Memory(chunk)),
+            Some(Full::Memory(chunk)) => Some(Chunk::Memory(chunk)),
             Some(Full::Spilled(block)) => {
                 let mut values = Vec::new();
                 self.spill.as_ref()?.read(*block, CHUNK, &mut values);
-                Some(Loaded::Read(values.into()))
+                Some(Chunk::Read(Arc::new(values)))
             }
-            None => (index == self.full.len()).then_some(Loaded::Memory(&self.tail)),
+            None => (index == self.full.len()).then_some(Chunk::Memory(&self.tail)),
         }
+    }
+
+    /// Returns for each full chunk whether it is in the temporary file.
+    #[cfg(all(test, unix))]
+    pub(crate) fn spilled(&self) -> Vec<bool> {
+        let full = self.full.iter();
+        full.map(|full| matches!(full, Full::Spilled(_))).collect()
     }
 }
 
 /// A chunk in memory, or read from the temporary file.
 #[derive(Clone)]
-enum Loaded<'a> {
+pub(crate) enum Chunk<'a> {
     Memory(&'a [u32]),
-    Read(Arc<[u32]>),
+    Read(Arc<Vec<u32>>),
 }
 
-/// All offsets, in order.
+impl Deref for Chunk<'_> {
+    type Target = [u32];
+
+    #[inline]
+    fn deref(&self) -> &[u32] {
+        match self {
+            Chunk::Memory(chunk) => chunk,
+            Chunk::Read(chunk) => chunk,
+        }
+    }
+}
+
+/// All values of a list, in order.
 #[derive(Clone)]
 pub(crate) struct Iter<'a> {
-    offsets: &'a Offsets,
+    values: &'a Values,
     next_chunk: usize,
-    chunk: Loaded<'a>,
+    chunk: Chunk<'a>,
     /// Position in the chunk.
     at: usize,
 }
@@ -115,15 +142,11 @@ impl Iterator for Iter<'_> {
     #[inline]
     fn next(&mut self) -> Option<u32> {
         loop {
-            let chunk = match &self.chunk {
-                Loaded::Memory(chunk) => chunk,
-                Loaded::Read(chunk) => &chunk[..],
-            };
-            if let Some(&units) = chunk.get(self.at) {
+            if let Some(&value) = self.chunk.get(self.at) {
                 self.at += 1;
-                return Some(units);
+                return Some(value);
             }
-            self.chunk = self.offsets.load(self.next_chunk)?;
+            self.chunk = self.values.chunk(self.next_chunk)?;
             (self.next_chunk, self.at) = (self.next_chunk + 1, 0);
         }
     }
@@ -134,23 +157,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn offsets_come_back_from_memory_and_from_the_file() {
+    fn values_come_back_from_memory_and_from_the_file() {
         let directory = tempfile::tempdir().unwrap();
         let spill = || Spill::beside(&directory.path().join("t")).unwrap();
         for count in [0, 1, CHUNK, CHUNK + 1, 3 * CHUNK + 5] {
             let values = (0..count as u32).map(|index| index.wrapping_mul(0x9E37_79B9));
             for spill in [None, Some(spill()), Some(spill().failing_after(1))] {
-                let mut offsets = Offsets::default();
+                let mut list = Values::default();
                 if let Some(spill) = spill {
-                    offsets.spill_to(spill);
+                    list.spill_to(spill);
                 }
-                values.clone().for_each(|units| offsets.push(units));
-                assert!(offsets.iter().eq(values.clone()), "{count}");
+                values.clone().for_each(|value| list.push(value));
+                assert!(list.iter().eq(values.clone()), "{count}");
                 // A clone goes on where its original is.
-                let mut iterator = offsets.iter();
+                let mut iterator = list.iter();
                 let passed = iterator.by_ref().take(CHUNK + 7).count();
                 assert!(iterator.clone().eq(values.clone().skip(passed)));
-                assert!(offsets.spill_error().is_none());
+                assert!(list.spill_error().is_none());
+                let chunks = list.chunks().flat_map(|chunk| chunk.to_vec());
+                assert!(chunks.eq(values.clone()));
             }
         }
     }
