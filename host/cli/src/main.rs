@@ -62,8 +62,27 @@ use args::{Args, Command};
 use clap::FromArgMatches;
 use failure::Failure;
 use std::process::ExitCode;
+use std::thread;
+
+/// Stack of the thread that runs the command, whatever `ulimit -s` gives the first one.
+const STACK_BYTES: usize = 8 << 20;
 
 fn main() -> ExitCode {
+    let thread = thread::Builder::new().name(String::from("main"));
+    match thread.stack_size(STACK_BYTES).spawn(command) {
+        Ok(command) => command
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+        Err(error) => report(
+            &format!(
+                "cannot start a thread ({error}); end other programs, or raise the limit with `ulimit -u`"
+            ),
+            2,
+        ),
+    }
+}
+
+fn command() -> ExitCode {
     let matches = args::command().get_matches();
     let args = Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     match interrupt::survive_file_size_limit().and_then(|()| run(args.command)) {

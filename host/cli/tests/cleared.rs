@@ -319,6 +319,23 @@ fn a_limit_of_file_sizes_ends_the_run_with_one_sentence() {
     }
 }
 
+/// A stack of 64 KiB is less than parsing the command line takes.
+#[test]
+fn a_limit_of_the_stack_changes_nothing() {
+    let own = directory();
+    fs::create_dir(own.path().join("card")).unwrap();
+    for args in [
+        &["bench", "card", "--io", "buffered", "--for", "100ms"][..],
+        &["check", "card", "--limit", "1MiB"],
+    ] {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "ulimit -s 64; exec \"$@\"", "sh"]);
+        shell.arg(env!("CARGO_BIN_EXE_cardiograph")).args(args);
+        let run = Run::from(shell.current_dir(own.path()).output().unwrap());
+        assert_eq!(run.code, Some(0), "{args:?}: {}", run.stderr);
+    }
+}
+
 #[test]
 fn a_limit_of_open_files_ends_the_run_with_one_sentence() {
     let own = directory();
