@@ -217,7 +217,7 @@ impl<M: Medium> Check<'_, M> {
         }
         let flushed = self.medium.flush();
         flushed.map_err(|error| Halt::Failed(None, error))?;
-        // What could not be written is found again when it is read.
+        // Blocks that could not be written are found again when they are read.
         self.faults.clear();
         (self.failed_blocks, self.failed_in_a_row) = (0, 0);
         // In the order of writing: the oldest data have left a cache first.
