@@ -38,7 +38,8 @@ fn a_simulated_card_is_probed_and_its_values_are_kept_by_a_fit() {
         "page_bytes = 4096\n",
         "pages_per_block = 32\n",
         "open_units = 2\n",
-        "log_blocks = 5\n",
+        // Two bits per cell: a log block has half the pages of a unit, and one more is being freed.
+        "log_blocks = 9\n",
         "fast_zone_units = 1\n",
     ] {
         assert!(profile.contains(line), "{line}{profile}");
