@@ -52,7 +52,10 @@ fn targets_that_cannot_be_measured() {
         ),
         (
             "sim:big.toml",
-            &["big.toml", "`flash.page_bytes` must be a power of two"],
+            &[
+                "big.toml",
+                "`flash.page_bytes` is 5000; it must be a power of two",
+            ],
         ),
         (
             "sim:zero.toml",

@@ -205,82 +205,110 @@ impl Profile {
         toml_file::check_ranges(name, &self.flash.ranges())?;
         toml_file::check_ranges(name, &self.controller.ranges())?;
         toml_file::check_ranges(name, &self.power.ranges())?;
-        let must = |holds: bool, field: &str, allowed: &str| match holds {
-            true => Ok(()),
-            false => Err(TomlError::value(name, field, allowed)),
-        };
+        let values = Values(name);
         let flash = &self.flash;
-        must(
+        values.must(
             flash.page_bytes.is_power_of_two(),
             "flash.page_bytes",
+            &flash.page_bytes,
             "a power of two",
         )?;
-        must(
-            flash.planes.is_power_of_two() && self.page_bytes() <= PAGE_BYTES_MAX,
+        let planes_max = PAGE_BYTES_MAX / u64::from(flash.page_bytes);
+        values.must(
+            flash.planes.is_power_of_two() && u64::from(flash.planes) <= planes_max,
             "flash.planes",
-            "1, 2, 4 or 8, and no more than 32768 / flash.page_bytes",
+            &flash.planes,
+            &format!("1, 2, 4 or 8, and at most {planes_max}, which is {PAGE_BYTES_MAX} / flash.page_bytes"),
         )?;
         let bits = flash.program_us.len();
         let are_possible = flash.program_us.iter().all(|us| PROGRAM_US.contains(us));
-        must(
+        values.must(
             (1..=3).contains(&bits) && are_possible,
             "flash.program_us",
+            &format_args!("{:?}", flash.program_us),
             "a list of one (SLC), two (MLC) or three (TLC) times, each 10 to 100000",
         )?;
-        self.check_sizes(&must)?;
+        self.check_sizes(&values)?;
         self.check_model(name)?;
         let power = self.power;
-        must(
-            power.asleep_ua <= power.idle_ua && power.idle_ua <= power.working_ua,
+        values.must(
+            (power.asleep_ua..=power.working_ua).contains(&power.idle_ua),
             "power.idle_ua",
-            "no less than power.asleep_ua and no more than power.working_ua",
+            &power.idle_ua,
+            &format!(
+                "{} to {}, power.asleep_ua to power.working_ua",
+                power.asleep_ua, power.working_ua
+            ),
         )
     }
 
     /// Checks the values that depend on the size of a flash block.
-    fn check_sizes(
-        &self,
-        must: &dyn Fn(bool, &str, &str) -> Result<(), TomlError>,
-    ) -> Result<(), TomlError> {
+    fn check_sizes(&self, values: &Values) -> Result<(), TomlError> {
         let (unit_bytes, controller) = (self.unit_bytes(), self.controller);
-        must(
+        values.must(
             (64 << 20..=1u64 << 40).contains(&self.capacity_bytes)
                 && self.capacity_bytes.is_multiple_of(unit_bytes),
             "capacity_bytes",
+            &self.capacity_bytes,
             &format!("a multiple of the flash block ({unit_bytes} bytes), from 64 MiB to 1 TiB"),
         )?;
-        must(
+        let pages_per_block = self.flash.pages_per_block;
+        let pages = self.capacity_bytes / self.page_bytes();
+        values.must(
             self.capacity_bytes / unit_bytes <= BLOCKS_MAX,
             "flash.pages_per_block",
-            "larger: a card of this capacity may have at most 2097152 flash blocks",
+            &pages_per_block,
+            &format!(
+                "at least {}, so that the card has at most {BLOCKS_MAX} flash blocks",
+                pages.div_ceil(BLOCKS_MAX)
+            ),
         )?;
         let zone_blocks = 2 * u64::from(controller.fast_zone_units);
-        let log_blocks = u64::from(controller.log_blocks) + zone_blocks;
-        must(
-            log_blocks * u64::from(self.flash.pages_per_block) <= LOG_PAGES_MAX,
-            "controller.log_blocks",
-            "smaller: the log and twice the fast zone may have at most 1048576 pages",
-        )?;
-        must(
-            controller.fast_zone_units < self.units(),
+        let blocks_max = LOG_PAGES_MAX / u64::from(pages_per_block);
+        values.must(
+            zone_blocks < blocks_max,
             "controller.fast_zone_units",
-            "less than the units of the card",
+            &controller.fast_zone_units,
+            &format!(
+                "at most {}, so that the log and twice the fast zone have at most {LOG_PAGES_MAX} pages",
+                (blocks_max - 1) / 2
+            ),
         )?;
-        must(
-            controller.idle_free_blocks <= controller.log_blocks,
+        values.must(
+            u64::from(controller.log_blocks) + zone_blocks <= blocks_max,
+            "controller.log_blocks",
+            &controller.log_blocks,
+            &format!(
+                "at most {}, so that the log and twice the fast zone have at most {LOG_PAGES_MAX} pages",
+                blocks_max - zone_blocks
+            ),
+        )?;
+        let units = self.units();
+        values.must(
+            controller.fast_zone_units < units,
+            "controller.fast_zone_units",
+            &controller.fast_zone_units,
+            &format!("less than {units}, the units of the card"),
+        )?;
+        let log_blocks = controller.log_blocks;
+        values.must(
+            controller.idle_free_blocks <= log_blocks,
             "controller.idle_free_blocks",
-            "no more than controller.log_blocks",
+            &controller.idle_free_blocks,
+            &format!("at most {log_blocks}, controller.log_blocks"),
         )?;
-        let log_pages = u64::from(controller.log_blocks) * u64::from(self.flash.pages_per_block);
-        must(
+        let log_pages = u64::from(log_blocks) * u64::from(pages_per_block);
+        values.must(
             u64::from(controller.log_used_pages) <= log_pages,
             "controller.log_used_pages",
-            "no more than the pages of all log blocks",
+            &controller.log_used_pages,
+            &format!("at most {log_pages}, the pages of all log blocks"),
         )?;
-        must(
-            (1..=controller.log_blocks).contains(&controller.gc_log_blocks),
+        values.must(
+            (1..=log_blocks).contains(&controller.gc_log_blocks),
             "controller.gc_log_blocks",
-            "1 to controller.log_blocks",
+            &controller.gc_log_blocks,
+            &format!("1 to {log_blocks}, controller.log_blocks"),
         )
     }
 }
@@ -422,10 +450,12 @@ mod tests {
         );
         assert_eq!(
             changed("page_bytes = 4096", "page_bytes = 5000"),
-            "my.toml: `flash.page_bytes` must be a power of two"
+            "my.toml: `flash.page_bytes` is 5000; it must be a power of two"
         );
         assert!(
-            changed("16_013_852_672", "16_000_000_000").contains("multiple of the flash block")
+            changed("16_013_852_672", "16_000_000_000").contains(
+                "`capacity_bytes` is 16000000000; it must be a multiple of the flash block"
+            )
         );
     }
 
@@ -440,7 +470,7 @@ mod tests {
             (
                 "planes = 1",
                 "planes = 3",
-                "`flash.planes` must be 1, 2, 4 or 8",
+                "`flash.planes` is 3; it must be 1, 2, 4 or 8, and at most 8,",
             ),
             (
                 "pages_per_block = 64",
@@ -450,7 +480,7 @@ mod tests {
             (
                 "program_us = [400, 1000]",
                 "program_us = []",
-                "`flash.program_us` must be a list of one (SLC)",
+                "`flash.program_us` is []; it must be a list of one (SLC)",
             ),
             (
                 "program_us = [400, 1000]",
@@ -461,27 +491,27 @@ mod tests {
             (
                 "log_blocks = 40",
                 "log_blocks = 20000",
-                "`controller.log_blocks` must be smaller: the log and twice",
+                "`controller.log_blocks` is 20000; it must be at most 16384, so that the log and twice",
             ),
             (
                 "fast_zone_units = 0",
                 "fast_zone_units = 62000",
-                "at most 1048576 pages",
+                "`controller.fast_zone_units` is 62000; it must be at most 8191",
             ),
             (
                 "idle_free_blocks = 0",
                 "idle_free_blocks = 41",
-                "`controller.idle_free_blocks` must be no more than controller.log_blocks",
+                "`controller.idle_free_blocks` is 41; it must be at most 40",
             ),
             (
                 "log_used_pages = 0",
                 "log_used_pages = 2561",
-                "`controller.log_used_pages` must be no more than the pages of all log blocks",
+                "`controller.log_used_pages` is 2561; it must be at most 2560",
             ),
             (
                 "idle_ua = 1000",
                 "idle_ua = 900_000",
-                "no more than power.working_ua",
+                "`power.idle_ua` is 900000; it must be 150 to 15000",
             ),
             (
                 "endurance_cycles = 3000",
@@ -540,7 +570,7 @@ mod tests {
             (
                 "log_blocks = 40",
                 "log_blocks = 61_100",
-                "`controller.log_blocks` must be smaller",
+                "`controller.log_blocks` is 61100; it must be at most 16384",
             ),
             (
                 "spare_blocks = 1000",
