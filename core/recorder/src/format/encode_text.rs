@@ -117,7 +117,7 @@ impl Encoder {
             return Wrote::Nothing;
         };
         let content_max = BLOCK_BYTES - self.mark_line_bytes();
-        let is_new = self.written == 0 && self.len > 0;
+        let is_new = self.written == 0;
         if Self::is_mark_block(position) && is_new && self.len + len > content_max {
             return Wrote::NoRoom;
         }
