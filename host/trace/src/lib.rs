@@ -14,6 +14,7 @@ mod run;
 mod shell;
 mod spans;
 mod spill;
+mod stop;
 mod trace;
 mod values;
 mod write;
@@ -29,6 +30,7 @@ pub use read::{
 pub use run::{Run, RunOrder};
 pub use shell::{quoted, quoted_path};
 pub use spans::Durations;
+pub use stop::StopFlag;
 pub use trace::{About, Backward, PhaseLabel, Trace};
 pub use write::{
     Results, ResultsOf, Unsuitable, write_csv, write_csv_to, write_parquet, write_parquet_to,

@@ -4,6 +4,7 @@
 //! that does not fit (over 4.29 s) goes to a side table.
 
 use crate::spill::Spill;
+use crate::stop::StopFlag;
 use crate::values::{Iter, Values};
 
 /// Value that stands for a number stored in the side table.
@@ -86,6 +87,11 @@ impl Spans {
     pub(crate) fn spill_to(&mut self, idle: Spill, duration: Spill) {
         self.idle_ns.spill_to(idle);
         self.duration_ns.spill_to(duration);
+    }
+
+    /// Ends every pass after the flag is raised: each of them reads the durations.
+    pub(crate) fn stop_with(&mut self, stop: StopFlag) {
+        self.duration_ns.stop_with(stop);
     }
 
     pub(crate) fn spill_error(&self) -> Option<&std::io::Error> {

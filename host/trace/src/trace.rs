@@ -3,6 +3,7 @@
 use crate::run::{Run, Runs};
 use crate::spans::{Durations, Spans};
 use crate::spill::Spill;
+use crate::stop::StopFlag;
 use cardiograph_workload::Operation;
 use std::path::Path;
 
@@ -75,6 +76,11 @@ impl Trace {
     /// Returns the first error when a temporary file was read: what was computed from the trace is then wrong.
     pub fn spill_error(&self) -> Option<&std::io::Error> {
         self.spans.spill_error().or(self.runs.spill_error())
+    }
+
+    /// Makes every pass over the operations unwind soon after the flag is raised (see [`StopFlag`]).
+    pub fn stop_with(&mut self, stop: StopFlag) {
+        self.spans.stop_with(stop);
     }
 
     /// Appends an operation.

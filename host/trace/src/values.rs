@@ -4,6 +4,7 @@
 //! every pass then reads them one by one.
 
 use crate::spill::Spill;
+use crate::stop::StopFlag;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -24,6 +25,7 @@ pub(crate) struct Values {
     /// The chunk that is being filled.
     tail: Vec<u32>,
     spill: Option<Spill>,
+    stop: Option<StopFlag>,
     /// True after the temporary file could not be written: full chunks stay in memory.
     is_spill_full: bool,
 }
@@ -68,6 +70,11 @@ impl Values {
         }
     }
 
+    /// Makes every pass unwind at the next chunk after the flag is raised.
+    pub(crate) fn stop_with(&mut self, stop: StopFlag) {
+        self.stop = Some(stop);
+    }
+
     pub(crate) fn spill_error(&self) -> Option<&std::io::Error> {
         self.spill.as_ref().and_then(Spill::error)
     }
@@ -87,7 +94,11 @@ impl Values {
         (0..).map_while(|index| self.chunk(index))
     }
 
+    /// Returns a chunk of a pass. Every pass gets all of its chunks here.
     fn chunk(&self, index: usize) -> Option<Chunk<'_>> {
+        if let Some(stop) = &self.stop {
+            stop.unwind_if_raised();
+        }
         match self.full.get(index) {
             Some(Full::Memory(chunk)) => Some(Chunk::Memory(chunk)),
             Some(Full::Spilled(block)) => {

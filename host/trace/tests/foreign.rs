@@ -628,6 +628,28 @@ fn the_named_remedies_work() {
     }
 }
 
+/// Values of the first row are no names: a 0 there must not be taken for a column.
+#[test]
+fn without_a_header_columns_have_numbers_from_1() {
+    for column in ["0", "812", "3", "-1"] {
+        let options = ReadOptions {
+            time_unit: TimeUnit::named("us"),
+            time_column: Some("1".to_owned()),
+            latency_column: Some(column.to_owned()),
+            ..ReadOptions::default()
+        };
+        match found("sketch_no_header.csv", &options) {
+            Found::Refused(message) => {
+                assert!(
+                    message.contains("numbered 1 to 2, because there is no header"),
+                    "{message}"
+                );
+            }
+            found => panic!("{column}: {found:?}"),
+        }
+    }
+}
+
 #[test]
 fn points_in_a_list_may_separate_thousands() {
     let us = ReadOptions {

@@ -121,7 +121,10 @@ pub(super) fn separator(line: &[u8]) -> u8 {
 
 /// Returns the index of the column that the user named, by its name or its number from 1.
 pub(super) fn named_by_user(names: &[&[u8]], wanted: &str) -> Result<usize, Fault> {
-    let is_wanted = |name: &&[u8]| name.eq_ignore_ascii_case(wanted.trim().as_bytes());
+    // Without a header, the names are values.
+    let has_header = !names.iter().all(|name| is_number(name));
+    let is_wanted =
+        |name: &&[u8]| has_header && name.eq_ignore_ascii_case(wanted.trim().as_bytes());
     if let Some(index) = names.iter().position(is_wanted) {
         return Ok(index);
     }
@@ -130,7 +133,7 @@ pub(super) fn named_by_user(names: &[&[u8]], wanted: &str) -> Result<usize, Faul
         .and_then(|number| number.checked_sub(1))
         .filter(|index| *index < names.len())
         .ok_or_else(|| {
-            let found = if names.iter().all(|name| is_number(name)) {
+            let found = if !has_header {
                 format!("numbered 1 to {}, because there is no header", names.len())
             } else {
                 let names: Vec<String> = names.iter().take(20).map(|name| shown(name)).collect();
