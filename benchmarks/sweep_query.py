@@ -18,7 +18,8 @@ RUNS = 5
 QUERY = """
 select card, board, policy, rate_hz, buffer_bytes, count(*) as runs, count_if(lost) as losses,
        max(peak_backlog_bytes) as peak_backlog_bytes
-from read_parquet('{folder}/results/*/*.parquet', hive_partitioning = true)
+from read_parquet('{folder}/results/*/*.parquet', hive_partitioning = true,
+                  hive_types = {{'card': varchar}})
 group by all
 order by all
 """

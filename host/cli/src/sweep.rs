@@ -9,10 +9,9 @@ use crate::shared::{self, Shared};
 use crate::target;
 use cardiograph_report::units;
 use cardiograph_sweep::{
-    Answer, Checked, Finished, PlanDifference, ResultFolder, Sweep, check_with_recorder,
-    compare_with_plan, html, markdown, run as run_sweep, text,
+    Answer, Checked, Figures, Finished, PlanDifference, ResultFolder, Sweep, check_sample,
+    check_with_recorder, compare_with_plan, html, markdown, run as run_sweep, text,
 };
-use serde::Serialize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -65,17 +64,6 @@ pub struct Args {
     pub shared: Shared,
 }
 
-/// The answer with its comparisons, as JSON.
-#[derive(Serialize)]
-struct Figures<'a> {
-    #[serde(flatten)]
-    answer: &'a Answer,
-    /// Comparison with the whole device; null without --check.
-    check: Option<&'a Checked>,
-    /// Differences from `plan`; null without --plan.
-    plan_differences: Option<&'a [PlanDifference]>,
-}
-
 /// Runs or continues the sweep, then prints the answer.
 pub fn run(args: &Args) -> Result<(), Failure> {
     args.shared.apply([&args.spec]);
@@ -94,6 +82,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         ));
     }
     let sweep = read(&args.spec)?;
+    // Not only after hours of the sweep.
+    if let Some(runs) = args.check {
+        check_sample(&sweep, runs).map_err(Failure::new)?;
+    }
     let path = args
         .output
         .clone()

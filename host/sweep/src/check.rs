@@ -68,27 +68,37 @@ pub struct PlanDifference {
     pub plan_high: f64,
 }
 
+/// Checks that `runs` recordings of a sweep can be repeated in recorder mode, before it runs.
+///
+/// # Errors
+/// If the sweep has mode `recorder` itself, or fewer recordings.
+pub fn check_sample(sweep: &Sweep, runs: u64) -> Result<(), SweepError> {
+    if sweep.spec.mode == Mode::Recorder {
+        return Err(SweepError::new(format!(
+            "--check {runs}: the sweep has mode = \"recorder\" already; only sweeps in mode = \"card\" are checked, so \
+             omit --check"
+        )));
+    }
+    let recordings = sweep.recordings();
+    match runs > recordings {
+        true => Err(SweepError::new(format!(
+            "--check {runs}: the sweep has {recordings} recordings and buffer sizes; check at most as many"
+        ))),
+        false => Ok(()),
+    }
+}
+
 /// Repeats `runs` recordings, drawn at random, in recorder mode and compares the losses. Calls `watch` with the number of
 /// recordings done; `None` if it returned `Break`.
 ///
 /// # Errors
-/// If a recording fails in either mode.
+/// As [`check_sample`], and if a recording fails in either mode.
 pub fn check_with_recorder(
     sweep: &Sweep,
     runs: u64,
     watch: &dyn Fn(u64) -> ControlFlow<()>,
 ) -> Result<Option<Checked>, SweepError> {
-    if sweep.spec.mode == Mode::Recorder {
-        return Err(SweepError::new(
-            "the sweep has mode = \"recorder\" already; only sweeps in card mode can be checked with the recorder",
-        ));
-    }
-    let recordings = sweep.recordings();
-    if runs > recordings {
-        return Err(SweepError::new(format!(
-            "--check {runs}: the sweep has {recordings} recordings and buffer sizes; check at most as many"
-        )));
-    }
+    check_sample(sweep, runs)?;
     let mut sample = Sample {
         random: Seed::new(SAMPLE_SEED).stream("check"),
         drawn: HashSet::new(),

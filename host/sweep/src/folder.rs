@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 const SWEEP: &str = "sweep.json";
 /// Locked while a process computes.
 const LOCK: &str = "sweep.lock";
+/// Depth of folders in which foreign files are looked for; links may form circles.
+const DEPTH_MAX: u32 = 8;
 
 /// A folder with the results of one sweep, locked against other processes until it is dropped.
 pub struct ResultFolder {
@@ -34,6 +36,12 @@ impl ResultFolder {
             }
             exists => exists.unwrap_or(false),
         };
+        if path.is_symlink() && !path.exists() {
+            return Err(SweepError::new(format!(
+                "{}: is a link to a folder that does not exist; create that folder, or choose another one",
+                path.display()
+            )));
+        }
         if path.symlink_metadata().is_ok() && !is_described && !is_unused(path) {
             return Err(SweepError::new(format!(
                 "{}: exists and is no folder of a sweep; choose another folder",
@@ -72,7 +80,11 @@ impl ResultFolder {
 
     /// Returns the numbers of the parts without results.
     pub fn missing(&self, sweep: &Sweep) -> Vec<u64> {
-        let is_missing = |&part: &u64| !self.path.join(sweep.file_of_part(part)).exists();
+        // A link that leads nowhere is there: it must be named before anything is computed.
+        let is_missing = |&part: &u64| {
+            let path = self.path.join(sweep.file_of_part(part));
+            path.symlink_metadata().is_err()
+        };
         (0..sweep.parts()).filter(is_missing).collect()
     }
 
@@ -163,20 +175,31 @@ fn refuse_strangers(path: &Path, sweep: &Sweep) -> Result<(), SweepError> {
     let parts: BTreeSet<PathBuf> = (0..sweep.parts())
         .map(|part| path.join(sweep.file_of_part(part)))
         .collect();
-    let folders = fs::read_dir(path.join(RESULTS)).into_iter().flatten();
-    for folder in folders.flatten() {
-        for entry in fs::read_dir(folder.path()).into_iter().flatten().flatten() {
-            let file = entry.path();
-            let is_parquet = file.extension().is_some_and(|end| end == "parquet");
-            if is_parquet && !parts.contains(&file) {
-                return Err(SweepError::new(format!(
-                    "{}: does not belong to this sweep; move it elsewhere, and repeat the command",
-                    file.display()
-                )));
+    match stranger(&path.join(RESULTS), &parts, DEPTH_MAX) {
+        Some(file) => Err(SweepError::new(format!(
+            "{}: does not belong to this sweep; move it elsewhere, and repeat the command",
+            file.display()
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Returns a Parquet file in the folder, or up to `depth` folders below it, that is no part.
+fn stranger(folder: &Path, parts: &BTreeSet<PathBuf>, depth: u32) -> Option<PathBuf> {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let file = entry.path();
+        let is_parquet = file.extension().is_some_and(|end| end == "parquet");
+        if is_parquet && !parts.contains(&file) {
+            return Some(file);
+        }
+        if depth > 0 && file.is_dir() {
+            let found = stranger(&file, parts, depth - 1);
+            if found.is_some() {
+                return found;
             }
         }
     }
-    Ok(())
+    None
 }
 
 fn failed(path: &Path, error: std::io::Error) -> SweepError {

@@ -14,6 +14,8 @@ mod answer;
 mod card_mode;
 mod card_stream;
 mod check;
+mod fields;
+mod figures;
 mod folder;
 mod interval;
 mod page;
@@ -28,7 +30,10 @@ mod text;
 pub use answer::{Answer, Cell, MemberRisk};
 pub use card_mode::{CardLoad, Set};
 pub use card_stream::peak_backlog;
-pub use check::{Checked, Disagreement, PlanDifference, check_with_recorder, compare_with_plan};
+pub use check::{
+    Checked, Disagreement, PlanDifference, check_sample, check_with_recorder, compare_with_plan,
+};
+pub use figures::Figures;
 pub use folder::ResultFolder;
 pub use interval::{CONFIDENCE, Proportion};
 pub use page::html;

@@ -12,8 +12,12 @@ const LEFT: f64 = 64.0;
 const RIGHT: f64 = 12.0;
 const TOP: f64 = 12.0;
 const BOTTOM: f64 = 40.0;
-/// Number of colours in the style sheet.
+/// Number of colours in the style sheet, and of dashes that distinguish further rates.
 const COLOURS: usize = 6;
+const DASHES: usize = 4;
+/// Distance between the marks of two rates, and width for those of all rates, in px.
+const STEP: f64 = 5.0;
+const SPREAD: f64 = 40.0;
 /// Half of the length of an interval's end mark, in px.
 const CAP: f64 = 3.0;
 
@@ -54,16 +58,17 @@ fn write_block(out: &mut String, cells: &[Cell]) {
     for (at, of_rate) in rates() {
         let _ = write!(
             out,
-            "<button type=\"button\" aria-pressed=\"true\" class=\"s{}\" data-rate=\"{at}\">{} Hz</button> ",
-            at % COLOURS,
+            "<button type=\"button\" aria-pressed=\"true\" class=\"{}\" data-rate=\"{at}\">{} Hz</button> ",
+            style(at),
             of_rate[0].rate_hz
         );
     }
     out.push_str("</p>\n");
     let plot = Plot::of(cells);
     plot.write_axes(out);
+    let step = STEP.min(SPREAD / rates().count() as f64);
     for (at, of_rate) in rates() {
-        plot.write_rate(out, at, of_rate);
+        plot.write_rate(out, at, step * at as f64, of_rate);
     }
     out.push_str(
         "</svg>\n<table><tr><th class=\"n\">rate<th class=\"n\">buffer<th class=\"n\">runs<th class=\"n\">losses\
@@ -160,12 +165,12 @@ impl Plot {
         );
     }
 
-    fn write_rate(&self, out: &mut String, at: usize, cells: &[Cell]) {
-        let _ = writeln!(out, "<g class=\"s{}\" data-rate=\"{at}\">", at % COLOURS);
+    fn write_rate(&self, out: &mut String, at: usize, beside: f64, cells: &[Cell]) {
+        let _ = writeln!(out, "<g class=\"{}\" data-rate=\"{at}\">", style(at));
         for cell in cells {
             let (low, high) = cell.range();
-            // Rates beside each other, so that equal intervals stay visible.
-            let x = self.x(cell.buffer_bytes as f64) + 5.0 * at as f64;
+            // Rates next to each other, so that equal intervals stay visible.
+            let x = self.x(cell.buffer_bytes as f64) + beside;
             let (top, bottom) = (self.y(high), self.y(low));
             let mark = match cell.median {
                 None if !cell.has_losses() => format!(
@@ -197,6 +202,11 @@ impl Plot {
         }
         out.push_str("</g>\n");
     }
+}
+
+/// Returns the classes of a rate: its colour, and dashes if it shares the colour.
+fn style(at: usize) -> String {
+    format!("s{} d{}", at % COLOURS, at / COLOURS % DASHES)
 }
 
 fn escaped(text: &str) -> String {

@@ -1,6 +1,7 @@
 //! Results as Parquet: a file per part, a row per recording and buffer size. The card is in the folder's name.
 
 use crate::SweepError;
+use crate::sweep::fnv_1a;
 use crate::task::Row;
 use ::parquet::basic::{LogicalType, Repetition, Type as Physical};
 use ::parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
@@ -11,6 +12,7 @@ use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use ::parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use ::parquet::schema::types::Type;
 use bytes::Bytes;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Kind of a column.
@@ -51,26 +53,63 @@ pub(crate) struct Outcome {
 
 /// Key of the sweep and the part in the metadata of a file.
 const ORIGIN: &str = "cardiograph.part";
+/// Key of the checksum, which covers every byte of the file: it is computed with [`NO_CHECKSUM`] in its place.
+const CHECKSUM: &str = "cardiograph.checksum";
+const NO_CHECKSUM: &str = "0000000000000000";
 
-/// Writes rows as a Parquet file that states its origin; equal rows give equal bytes.
+/// Writes rows as a Parquet file that states its origin and a checksum; equal rows give equal bytes.
 pub(crate) fn to_bytes(rows: &[Row], origin: &str) -> Result<Vec<u8>, SweepError> {
     let write = || -> Result<Vec<u8>, ParquetError> {
         let properties = WriterProperties::builder()
             .set_created_by(concat!("cardiograph ", env!("CARGO_PKG_VERSION")).to_owned())
             .set_offset_index_disabled(true)
-            .set_key_value_metadata(Some(vec![KeyValue::new(
-                ORIGIN.to_string(),
-                origin.to_string(),
-            )]))
+            .set_key_value_metadata(Some(vec![
+                KeyValue::new(ORIGIN.to_string(), origin.to_string()),
+                KeyValue::new(CHECKSUM.to_string(), NO_CHECKSUM.to_string()),
+            ]))
             .build();
         let mut file =
             SerializedFileWriter::new(Vec::new(), Arc::new(schema()?), Arc::new(properties))?;
         let mut group = file.next_row_group()?;
         write_group(&mut group, rows)?;
         group.close()?;
-        file.into_inner()
+        let mut bytes = file.into_inner()?;
+        let sum = checksum(&bytes);
+        if let Some(place) = place_of(&bytes, NO_CHECKSUM) {
+            bytes[place].copy_from_slice(sum.as_bytes());
+        }
+        Ok(bytes)
     };
     write().map_err(|error| SweepError::new(format!("the results cannot be encoded: {error}")))
+}
+
+/// Returns the checksum of a file as 16 hexadecimal digits.
+fn checksum(bytes: &[u8]) -> String {
+    format!("{:016x}", fnv_1a(bytes))
+}
+
+/// Returns the place of a checksum: behind the last key, in the metadata at the end of the file.
+fn place_of(bytes: &[u8], sum: &str) -> Option<Range<usize>> {
+    let last = |wanted: &[u8]| {
+        bytes
+            .windows(wanted.len())
+            .rposition(|place| place == wanted)
+    };
+    let start = last(sum.as_bytes())?;
+    (last(CHECKSUM.as_bytes())? < start).then_some(start..start + sum.len())
+}
+
+/// Refuses a file in which any bit has changed.
+fn verify(bytes: &mut [u8], sum: &str) -> Result<(), ParquetError> {
+    let is_sound = sum.len() == NO_CHECKSUM.len()
+        && place_of(bytes, sum).is_some_and(|place| {
+            bytes[place].copy_from_slice(NO_CHECKSUM.as_bytes());
+            checksum(bytes) == sum
+        });
+    match is_sound {
+        true => Ok(()),
+        false => Err(ParquetError::General("its checksum differs".to_string())),
+    }
 }
 
 fn schema() -> Result<Type, ParquetError> {
@@ -152,13 +191,19 @@ fn optional(
     Ok(())
 }
 
-/// Reads the results of a file, and their origin.
+/// Reads the results of a file, and their origin, after a check of every bit.
 pub(crate) fn outcomes(bytes: Vec<u8>) -> Result<(String, Vec<Outcome>), ParquetError> {
-    let file = SerializedFileReader::new(Bytes::from(bytes))?;
+    let bytes = Bytes::from(bytes);
+    let file = SerializedFileReader::new(bytes.clone())?;
     let pairs = file.metadata().file_metadata().key_value_metadata();
-    let origin = pairs.and_then(|pairs| pairs.iter().find(|pair| pair.key == ORIGIN));
-    let origin = origin.and_then(|pair| pair.value.clone());
-    let origin = origin.unwrap_or_default();
+    let value = |key: &str| {
+        let found = pairs.and_then(|pairs| pairs.iter().find(|pair| pair.key == key));
+        found
+            .and_then(|pair| pair.value.clone())
+            .unwrap_or_default()
+    };
+    verify(&mut bytes.to_vec(), &value(CHECKSUM))?;
+    let origin = value(ORIGIN);
     let names = file.metadata().file_metadata().schema().get_fields();
     let names: Vec<&str> = names.iter().map(|field| field.name()).collect();
     if names != COLUMNS.map(|(name, _)| name) {

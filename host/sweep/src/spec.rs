@@ -1,11 +1,9 @@
 //! The specification of a sweep, as TOML. docs/sweeps.md describes the keys.
 
 use crate::SweepError;
-use cardiograph_record::LINE_BYTES_MIN;
-use cardiograph_recorder::{LINE_BYTES_MAX, RING_BYTES_MAX, RING_BYTES_MIN};
+use crate::fields::{SEED_MAX, check_range};
 use serde::{Deserialize, Serialize};
 use std::fmt::Display;
-use std::ops::RangeInclusive;
 
 /// Simulation behind a task.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
@@ -121,11 +119,6 @@ fn default_seeds_per_task() -> u32 {
     10
 }
 
-/// Longest recording, in s: ten years.
-const RUN_S_MAX: u64 = 315_576_000;
-/// Seeds and times are stored as signed 64-bit numbers.
-const SEED_MAX: u64 = i64::MAX as u64;
-
 impl Spec {
     /// Checks every value that does not depend on a card or board; error messages start with `name`.
     pub(crate) fn check(&self, name: &str) -> Result<(), SweepError> {
@@ -136,27 +129,28 @@ impl Spec {
         let policies: Vec<_> = self.policies.iter().map(|policy| policy.name()).collect();
         list(name, "policies", &policies)?;
         for &rate_hz in &self.rates_hz {
-            range(name, "rates_hz", rate_hz, 1..=1_000_000)?;
+            check_range(name, "rates_hz", rate_hz.into())?;
         }
         for &bytes in &self.buffers_bytes {
-            let sizes = RING_BYTES_MIN as u64..=RING_BYTES_MAX as u64;
-            range(name, "buffers_bytes", bytes, sizes)?;
+            check_range(name, "buffers_bytes", bytes)?;
         }
-        let bytes = LINE_BYTES_MIN as u32..=LINE_BYTES_MAX as u32;
-        range(name, "sample_bytes", self.sample_bytes, bytes)?;
-        range(name, "run_s", self.run_s, 1..=RUN_S_MAX)?;
-        let windows = 1..=3_600_000;
-        range(
-            name,
-            "durability_window_ms",
-            self.durability_window_ms,
-            windows,
-        )?;
-        range(name, "session_s", self.session_s, 1..=86_400)?;
-        range(name, "seeds", self.seeds, 1..=1_000_000_000)?;
+        for (field, value) in [
+            ("sample_bytes", self.sample_bytes.into()),
+            ("run_s", self.run_s),
+            ("durability_window_ms", self.durability_window_ms),
+            ("session_s", self.session_s),
+            ("seeds", self.seeds.into()),
+            ("seeds_per_task", self.seeds_per_task.into()),
+        ] {
+            check_range(name, field, value)?;
+        }
         let last = SEED_MAX - u64::from(self.seeds);
-        range(name, "first_seed", self.first_seed, 0..=last)?;
-        range(name, "seeds_per_task", self.seeds_per_task, 1..=1_000_000)?;
+        if self.first_seed > last {
+            return Err(SweepError::new(format!(
+                "{name}: `first_seed` is {}; it must be 0 to {last}",
+                self.first_seed
+            )));
+        }
         self.check_policies(name)
     }
 
@@ -191,20 +185,4 @@ fn list<T: PartialEq + Display>(name: &str, field: &str, values: &[T]) -> Result
         }
     }
     Ok(())
-}
-
-fn range<T: PartialOrd + Display>(
-    name: &str,
-    field: &str,
-    value: T,
-    allowed: RangeInclusive<T>,
-) -> Result<(), SweepError> {
-    match allowed.contains(&value) {
-        true => Ok(()),
-        false => Err(SweepError::new(format!(
-            "{name}: `{field}` is {value}; it must be {} to {}",
-            allowed.start(),
-            allowed.end()
-        ))),
-    }
 }

@@ -1,6 +1,7 @@
 //! A sweep with its cards and boards, and its division into tasks and parts.
 
 use crate::SweepError;
+use crate::fields;
 use crate::parquet;
 use crate::spec::{Mode, Spec};
 use crate::task::Task;
@@ -40,6 +41,16 @@ pub struct Source {
     pub name: String,
     /// Its properties, as TOML.
     pub toml: String,
+    /// File that it was read from, for messages; other processes get the text alone.
+    #[serde(skip)]
+    file: Option<String>,
+}
+
+impl Source {
+    /// Beginning of messages: the file, or the name.
+    fn label(&self) -> &str {
+        self.file.as_deref().unwrap_or(&self.name)
+    }
 }
 
 /// A sweep that can be run: its specification, and the cards and boards that it names.
@@ -68,6 +79,7 @@ impl Sweep {
     /// # Errors
     /// [`SweepError`] with the key and the remedy. A sweep of too many tasks is refused with its estimated cost.
     pub fn from_toml(name: &str, text: &str, folder: &Path) -> Result<Sweep, SweepError> {
+        fields::check_text(name, text)?;
         let spec: Spec = parse_toml(name, text).map_err(SweepError::new)?;
         spec.check(name)?;
         let sources = |names: &[String], listed, unlisted| -> Result<Vec<Source>, SweepError> {
@@ -90,12 +102,12 @@ impl Sweep {
         unique(name, "boards", &boards)?;
         let profile = |source: Source| {
             let profile =
-                Profile::from_toml(&source.name, &source.toml).map_err(SweepError::new)?;
-            let members = profile.members(&source.name).map_err(SweepError::new)?;
+                Profile::from_toml(source.label(), &source.toml).map_err(SweepError::new)?;
+            let members = profile.members(source.label()).map_err(SweepError::new)?;
             Ok((source, members))
         };
         let board = |source: Source| {
-            let board = Board::from_toml(&source.name, &source.toml);
+            let board = Board::from_toml(source.label(), &source.toml);
             Ok((source, board.map_err(SweepError::new)?))
         };
         let sweep = Sweep {
@@ -376,7 +388,7 @@ impl Sweep {
 }
 
 /// Returns the hash FNV-1a with 64 bits.
-fn fnv_1a(bytes: &[u8]) -> u64 {
+pub(crate) fn fnv_1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xCBF2_9CE4_8422_2325, |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3)
     })
@@ -401,6 +413,7 @@ fn source(name: &str, bundled: [Bundled; 2], folder: &Path) -> Result<Source, Sw
         return Ok(Source {
             name: name.to_string(),
             toml: toml.to_string(),
+            file: None,
         });
     }
     let path = folder.join(name);
@@ -412,13 +425,19 @@ fn source(name: &str, bundled: [Bundled; 2], folder: &Path) -> Result<Source, Sw
     })?;
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    match stem.chars().all(is_plain) {
+    // Programs that read partitioned files take some names for a folder or for a missing value.
+    let is_special = stem.chars().all(|c| c == '.')
+        || ["null", "__hive_default_partition__"].contains(&stem.to_ascii_lowercase().as_str());
+    match stem.chars().all(is_plain) && !is_special {
         true => Ok(Source {
             name: stem.into_owned(),
             toml,
+            file: Some(path.display().to_string()),
         }),
         false => Err(SweepError::new(format!(
-            "{name}: the name becomes part of a folder; use only letters, digits, `-`, `_` and `.`"
+            "{}: the name becomes part of a folder; use only letters, digits, `-`, `_` and `.`, not only `.`, and \
+             neither null nor __HIVE_DEFAULT_PARTITION__",
+            path.display()
         ))),
     }
 }

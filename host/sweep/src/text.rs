@@ -20,24 +20,7 @@ pub fn text(answer: &Answer, checked: Option<&Checked>, plan: Option<&[PlanDiffe
     }
     for cells in blocks(&answer.cells) {
         let _ = writeln!(out, "\n  {}", title(&cells[0]));
-        let _ = writeln!(
-            out,
-            "    {:<12}{:<12}{:<10}{:<10}recordings that lose samples (95 % confidence)",
-            "rate", "buffer", "runs", "losses"
-        );
-        for cell in cells {
-            let runs: u64 = cell.members.iter().map(|member| member.risk.runs).sum();
-            let losses: u64 = cell.members.iter().map(|member| member.risk.losses).sum();
-            let _ = writeln!(
-                out,
-                "    {:<12}{:<12}{:<10}{:<10}{}",
-                format!("{} Hz", cell.rate_hz),
-                units::binary_bytes(cell.buffer_bytes),
-                units::count(runs),
-                units::count(losses),
-                probability(cell)
-            );
-        }
+        write_rows(&mut out, cells);
     }
     for note in notes(checked, plan) {
         let _ = writeln!(out, "\n  {note}");
@@ -45,10 +28,55 @@ pub fn text(answer: &Answer, checked: Option<&Checked>, plan: Option<&[PlanDiffe
     out
 }
 
+/// Widths of the columns, unless a value needs more.
+const WIDTHS: [usize; 4] = [12, 12, 10, 10];
+
+fn write_rows(out: &mut String, cells: &[Cell]) {
+    let head = ["rate", "buffer", "runs", "losses"].map(String::from);
+    let head = (
+        head,
+        String::from("recordings that lose samples (95 % confidence)"),
+    );
+    let rows = cells.iter().map(|cell| {
+        let runs: u64 = cell.members.iter().map(|member| member.risk.runs).sum();
+        let losses: u64 = cell.members.iter().map(|member| member.risk.losses).sum();
+        let values = [
+            format!("{} Hz", cell.rate_hz),
+            units::binary_bytes(cell.buffer_bytes),
+            units::count(runs),
+            units::count(losses),
+        ];
+        (values, probability(cell))
+    });
+    let rows: Vec<_> = std::iter::once(head).chain(rows).collect();
+    let mut widths = WIDTHS;
+    for (values, _) in &rows {
+        for (width, value) in widths.iter_mut().zip(values) {
+            *width = (*width).max(value.chars().count() + 2);
+        }
+    }
+    for (values, last) in rows {
+        let values = values.iter().zip(widths);
+        let values: String = values
+            .map(|(value, width)| format!("{value:<width$}"))
+            .collect();
+        let _ = writeln!(out, "    {values}{last}");
+    }
+}
+
 /// Returns the table as Markdown.
 pub fn markdown(answer: &Answer) -> String {
+    let about = answer
+        .about
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
+    let about = match about.is_empty() {
+        true => about,
+        false => format!("{about}\n\n"),
+    };
     let mut out = format!(
-        "Mode {}, {}, recordings of {}, samples of {} B, 95 % confidence.\n\n\
+        "{about}Mode {}, {}, recordings of {}, samples of {} B, 95 % confidence.\n\n\
          | card | board | policy | rate | buffer | recordings that lose samples |\n|---|---|---|---|---|---|\n",
         answer.mode,
         tasks(answer.tasks),

@@ -1,6 +1,9 @@
 //! Sweeps as a whole: specifications, results, interruptions, folders.
 
-use cardiograph_sweep::{Answer, Finished, ResultFolder, Sweep, check_with_recorder, run};
+use cardiograph_sweep::{
+    Answer, Finished, ResultFolder, Sweep, check_sample, check_with_recorder, html, markdown, run,
+    text as text_of,
+};
 use std::collections::BTreeMap;
 use std::fs;
 use std::ops::ControlFlow;
@@ -225,7 +228,7 @@ fn bad_specifications_name_the_field_and_the_remedy() {
         (
             "4096",
             "16",
-            "s.toml: `buffers_bytes` is 16; it must be 1024 to 2147483647",
+            "s.toml: `buffers_bytes` contains 16; it must be 1024 to 2147483647",
         ),
         (
             "[860, 3000]",
@@ -245,7 +248,7 @@ fn bad_specifications_name_the_field_and_the_remedy() {
         (
             "mode = \"card\"",
             "mode = \"quick\"",
-            "unknown variant `quick`, expected `card` or `recorder`",
+            "s.toml: `mode` is \"quick\"; use \"card\" or \"recorder\"",
         ),
         (
             "run_s = 60",
@@ -258,7 +261,6 @@ fn bad_specifications_name_the_field_and_the_remedy() {
             "run_s = 60\npolicies = [\"naive\"]",
             "`policies` contains naive, which needs mode = \"recorder\"",
         ),
-        ("run_s = 60", "run_s = -1", "invalid value: integer `-1`"),
     ] {
         let message = sweep(&SMALL.replace(change, to)).map(drop).unwrap_err();
         assert!(
@@ -278,6 +280,137 @@ fn bad_specifications_name_the_field_and_the_remedy() {
 }
 
 #[test]
+fn values_of_a_wrong_type_name_the_key_and_no_type_of_rust() {
+    let whole = "use a whole number from 1 to 1000000";
+    for (key, value, expected) in [
+        ("mode", "1", "`mode` is 1; use \"card\" or \"recorder\""),
+        (
+            "about",
+            "1",
+            "`about` is 1; use a text between quotation marks",
+        ),
+        (
+            "cards",
+            "\"class10-16g\"",
+            "`cards` is \"class10-16g\"; use a list between [ and ]",
+        ),
+        ("cards", "[1]", "`cards` contains 1; use a text"),
+        (
+            "boards",
+            "[[\"esp32\"]]",
+            "`boards` contains a list; use a text",
+        ),
+        (
+            "rates_hz",
+            "860",
+            "`rates_hz` is 860; use a list between [ and ]",
+        ),
+        (
+            "rates_hz",
+            "[nan]",
+            &format!("`rates_hz` contains nan; {whole}"),
+        ),
+        (
+            "rates_hz",
+            "[1e300]",
+            &format!("`rates_hz` contains 1e300; {whole}"),
+        ),
+        (
+            "rates_hz",
+            "[true]",
+            &format!("`rates_hz` contains true; {whole}"),
+        ),
+        (
+            "rates_hz",
+            "[-1]",
+            "`rates_hz` contains -1; it must be 1 to 1000000",
+        ),
+        (
+            "seeds",
+            "99999999999999999999",
+            "`seeds` is 99999999999999999999; it must be 1 to",
+        ),
+        (
+            "seeds",
+            "2026-11-26",
+            "`seeds` is a table or a date; use a whole number",
+        ),
+        (
+            "seeds",
+            "{ a = 1 }",
+            "`seeds` is a table or a date; use a whole number",
+        ),
+        ("run_s", "-1", "`run_s` is -1; it must be 1 to 315576000"),
+        (
+            "run_s",
+            "0.5",
+            "`run_s` is 0.5; use a whole number from 1 to 315576000",
+        ),
+        (
+            "policies",
+            "[\"x\"]",
+            "`policies` contains \"x\"; use \"stream\", \"naive\", \"keep-open\" or",
+        ),
+        ("max_tasks", "0", "`max_tasks` is 0; it must be 1 to"),
+        (
+            "first_seed",
+            "9223372036854775807",
+            "`first_seed` is 9223372036854775807; it must be 0 to",
+        ),
+    ] {
+        let others = SMALL
+            .lines()
+            .filter(|line| !line.starts_with(&format!("{key} =")));
+        let line = format!("{key} = {value}");
+        let text: Vec<_> = others.chain([&*line]).collect();
+        let message = sweep(&text.join("\n")).map(drop).unwrap_err();
+        assert!(
+            message.starts_with(&format!("s.toml: {expected}")),
+            "{message}"
+        );
+        for word in [
+            "u32", "u64", "i64", "i128", "sequence", "variant", "string", "integer",
+        ] {
+            assert!(!message.contains(word), "{message}");
+        }
+    }
+}
+
+#[test]
+fn cards_whose_names_mean_something_else_in_a_folder_are_refused() {
+    let temporary = tempfile::tempdir().unwrap();
+    let (_, card) = cardiograph_sim_card::FIXTURES[0];
+    let named = |file: &str, card: &str| {
+        fs::write(temporary.path().join(file), card).unwrap();
+        let text = SMALL.replace("\"class10-16g\"", &format!("\"{file}\""));
+        Sweep::from_toml("s.toml", &text, temporary.path()).map_err(|error| error.to_string())
+    };
+    for file in [
+        "...toml",
+        "....toml",
+        "__HIVE_DEFAULT_PARTITION__.toml",
+        "Null.toml",
+        "a b.toml",
+    ] {
+        let message = named(file, card).map(drop).unwrap_err();
+        assert!(
+            message.contains("the name becomes part of a folder"),
+            "{file}: {message}"
+        );
+    }
+    for file in ["007.toml", "1.5.toml", "nulls.toml"] {
+        assert!(named(file, card).is_ok(), "{file}");
+    }
+    // Two files may have the same name in different folders.
+    let message = named(
+        "bad.toml",
+        &card.replacen("page_bytes = ", "page_bytes = 0", 1),
+    );
+    let path = temporary.path().join("bad.toml").display().to_string();
+    assert!(message.map(drop).unwrap_err().starts_with(&path));
+}
+
+#[test]
 fn too_many_tasks_are_refused_with_their_cost() {
     let many = SMALL
         .replace("seeds = 5", "seeds = 1_000_000")
@@ -293,6 +426,11 @@ fn too_many_tasks_are_refused_with_their_cost() {
     );
     assert!(sweep(&format!("{many}max_tasks = 4000000")).is_ok());
     assert!(sweep(&format!("{SMALL}max_tasks = 3")).is_err());
+    let one = SMALL
+        .replace("\"class10-16g\", ", "")
+        .replace("860, 3000", "860")
+        .replace("seeds_per_task = 2", "seeds_per_task = 5");
+    assert!(sweep(&format!("{one}max_tasks = 1")).is_ok());
 }
 
 #[test]
@@ -366,15 +504,19 @@ fn files_of_other_parts_and_sweeps_are_refused() {
     fs::write(&first, &original).unwrap();
     assert_eq!(read().unwrap().cells, whole.cells);
 
-    // A query over the folder would count this one.
-    let stranger = first.with_file_name("copy.parquet");
-    fs::copy(&first, &stranger).unwrap();
-    let message = read().unwrap_err().to_string();
-    assert!(
-        message.contains("copy.parquet: does not belong to this sweep"),
-        "{message}"
-    );
-    fs::remove_file(stranger).unwrap();
+    // A query over the folder would count these.
+    let below = first.with_file_name("deeper");
+    fs::create_dir(&below).unwrap();
+    let folders = [first.parent().unwrap(), &own.join("results"), &below];
+    for folder in folders {
+        let stranger = folder.join("copy.parquet");
+        fs::copy(&first, &stranger).unwrap();
+        let message = read().unwrap_err().to_string();
+        let expected = format!("{}: does not belong to this sweep", stranger.display());
+        assert!(message.contains(&expected), "{message}");
+        fs::remove_file(stranger).unwrap();
+    }
+    assert!(read().is_ok());
 
     fs::write(own.join("sweep.json"), "{\"version\"").unwrap();
     let message = read().unwrap_err().to_string();
@@ -408,6 +550,103 @@ fn a_folder_without_a_description_is_continued() {
     drop(ResultFolder::open(temporary.path(), &small).unwrap());
     assert!(!left.exists());
     on(1, temporary.path(), &small);
+}
+
+/// Every bit belongs to the answer, to a query, or to the metadata.
+#[test]
+fn a_changed_bit_is_found_anywhere_in_a_file() {
+    let temporary = tempfile::tempdir().unwrap();
+    let small = sweep(SMALL).unwrap();
+    on(2, temporary.path(), &small);
+    let path = temporary.path().join(small.file_of_part(1));
+    let original = fs::read(&path).unwrap();
+    let folder = ResultFolder::open(temporary.path(), &small).unwrap();
+    for at in (0..original.len()).step_by(3) {
+        let mut changed = original.clone();
+        changed[at] ^= 1 << (at / 3 % 8);
+        fs::write(&path, &changed).unwrap();
+        let message = Answer::read(&small, &folder).map(drop).unwrap_err();
+        let message = message.to_string();
+        let expected = format!("{}: damaged (", path.display());
+        assert!(message.starts_with(&expected), "byte {at}: {message}");
+        assert!(message.ends_with("remove the file, and repeat the command"));
+    }
+    folder.unlock();
+    // The remedy works.
+    fs::remove_file(&path).unwrap();
+    on(2, temporary.path(), &small);
+    assert_eq!(fs::read(&path).unwrap(), original);
+}
+
+#[cfg(unix)]
+#[test]
+fn links_that_lead_nowhere_are_named() {
+    use std::os::unix::fs::symlink;
+    let temporary = tempfile::tempdir().unwrap();
+    let small = sweep(SMALL).unwrap();
+    let link = temporary.path().join("link");
+    symlink("nowhere", &link).unwrap();
+    let message = ResultFolder::open(&link, &small).err().unwrap().to_string();
+    assert!(
+        message.contains("link: is a link to a folder that does not exist"),
+        "{message}"
+    );
+    let path = temporary.path().join("r");
+    on(1, &path, &small);
+    let first = path.join(small.file_of_part(0));
+    fs::remove_file(&first).unwrap();
+    symlink("nowhere", &first).unwrap();
+    let folder = ResultFolder::open(&path, &small).unwrap();
+    assert!(folder.missing(&small).is_empty());
+    let message = Answer::read(&small, &folder).unwrap_err().to_string();
+    assert!(
+        message.contains("not an ordinary file; remove the file"),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_sweep_in_recorder_mode_has_nothing_to_check() {
+    let text = SMALL.replace("\"card\"", "\"recorder\"");
+    let message = check_sample(&sweep(&text).unwrap(), 1).unwrap_err();
+    assert!(message.to_string().contains("omit --check"), "{message}");
+    let small = sweep(SMALL).unwrap();
+    let recordings = 2 * 2 * 2 * 5;
+    assert_eq!(check_sample(&small, recordings), Ok(()));
+    assert!(check_sample(&small, recordings + 1).is_err());
+}
+
+/// Values of the greatest width stay apart, the description is in every output, and rates that share a colour do not share
+/// their dashes.
+#[test]
+fn outputs_stay_readable_with_long_values_and_many_rates() {
+    let temporary = tempfile::tempdir().unwrap();
+    let rates: Vec<_> = (0..13).map(|at| (860 + at).to_string()).collect();
+    let text = SMALL
+        .replace("[4096, 65536]", "[1024, 2147483647]")
+        .replace("860, 3000", &rates.join(", "))
+        .replace("run_s = 60", "run_s = 1\nabout = \"Long | and\\n# wide\"");
+    let answer = on(2, temporary.path(), &sweep(&text).unwrap());
+    let table = text_of(&answer, None, None);
+    assert!(table.contains("2147483647 B  5 "), "{table}");
+    let markdown = markdown(&answer);
+    assert!(
+        markdown.starts_with("Long | and # wide\n\nMode card"),
+        "{markdown}"
+    );
+    let page = html(&answer, None, None);
+    let section = page.split("<section>").nth(1).unwrap();
+    let styles = section.split("<g class=\"").skip(1);
+    let styles: Vec<_> = styles.map(|rest| rest.split('"').next().unwrap()).collect();
+    let distinct: std::collections::BTreeSet<_> = styles.iter().collect();
+    assert_eq!((styles.len(), distinct.len()), (13, 13), "{styles:?}");
+    for style in styles
+        .iter()
+        .flat_map(|style| style.split(' '))
+        .filter(|one| *one != "d0")
+    {
+        assert!(page.contains(&format!(".{style} ")), "{style}");
+    }
 }
 
 #[test]
