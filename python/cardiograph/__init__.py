@@ -45,7 +45,7 @@ def read(path, *, block_bytes=512, time_unit=None, time_column=None, latency_col
         block_bytes: Payload of each write in bytes, for formats that do not state it.
         time_unit: Unit of times that the file does not name: ``"s"``, ``"ms"``, ``"us"`` or ``"ns"``.
         time_column: Name or number (from 1) of the column of times.
-        latency_column: Name or number of the column of latencies.
+        latency_column: Name or number (from 1) of the column of latencies.
         progress: False, True, or a callable that gets the bytes read and their total.
 
     Returns:
@@ -216,10 +216,14 @@ def write_trace(table, path, *, target="", workload="", force=False):
         table: `Trace`, or any table with an Arrow stream or a pandas frame with the columns ``operation`` (0 is a write,
             1 a read), ``file``, ``offset``, ``length``, ``start_ns`` and ``end_ns``; needs pyarrow.
         path: New file.
-        target: Measured device, for the metadata.
-        workload: Name of the workload, for the metadata.
+        target: Measured device, for the metadata; an empty text keeps that of a `Trace`.
+        workload: Name of the workload, likewise.
         force: True replaces an existing file.
+
+    A recording is refused, because a trace cannot hold its gaps, and so is a table without rows. Ctrl-C leaves no
+    partial file.
     """
     from ._trace import native_of
 
-    native_of(table, target, workload)._write(_path_of("path", path), bool(force))
+    path = _path_of("path", path)
+    native_of(table, target, workload)._write(path, force)

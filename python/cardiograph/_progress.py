@@ -3,6 +3,8 @@
 import sys
 import time
 
+from .cardiograph_native import CardiographError
+
 _SHOWN_AFTER_S = 1.0
 _WIDTH = 30
 
@@ -38,4 +40,6 @@ def callback(progress, verb):
     """Returns the callable for a `progress` argument, or None."""
     if callable(progress):
         return progress
+    if progress is not None and not isinstance(progress, bool):
+        raise CardiographError(f"progress is {progress!r:.40}; use True, False or a callable")
     return _Bar(verb) if progress and _is_visible() else None

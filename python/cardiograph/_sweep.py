@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from concurrent.futures import CancelledError
 
 from . import cardiograph_native as _native
+from ._arguments import axes_of as _axes_of
 from ._arguments import path_of as _path_of
 from ._progress import callback as _callback
 from .cardiograph_native import CardiographError
@@ -15,14 +16,20 @@ from .cardiograph_native import CardiographError
 _RETRIES = 5
 # Beginning of messages about a specification without a file.
 _NAME = "the specification"
+# Whole numbers of TOML.
+_INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
+# Marks of a plot: each fill has the ten colours of matplotlib.
+_COLOURS = 10
+_FILLS = ("full", "none", "left", "right", "top", "bottom")
+_DASHES = ("-", "--", ":", "-.")
 
 
 class Answer:
     """Probability of loss of a sweep.
 
     Attributes:
-        figures: dict as in ``cardiograph sweep --json``: ``cells`` has an element per combination of card, board,
-            policy, rate and buffer.
+        figures: dict as in ``cardiograph sweep --json`` without ``--check`` and ``--plan``: ``cells`` has an element per
+            combination of card, board, policy, rate and buffer; ``check`` and ``plan_differences`` are None.
         folder: Folder of the results: Parquet files in ``results/card=NAME``.
     """
 
@@ -57,19 +64,19 @@ class Answer:
         return self.to_arrow().to_pandas()
 
     def plot(self, axes=None):
-        """Plots probability over buffer size in KiB, a line per card, board, policy and rate; returns the axes.
+        """Plots probability over buffer size in KiB, with marks for each card, board, policy and rate; returns the axes.
 
-        Bars are exact 95 % intervals; without losses, a triangle marks the upper bound.
+        Bars are exact 95 % intervals; without losses, a triangle marks the upper bound. After ten colours, the fill of
+        the marks and the dashes of the bars change.
         """
-        import matplotlib.pyplot
-
-        axes = axes or matplotlib.pyplot.subplots()[1]
+        axes = _axes_of(axes)
         series = {}
         for cell in self.figures["cells"]:
             key = (cell["card"], cell["board"], cell["policy"], cell["rate_hz"])
             series.setdefault(key, []).append(cell)
-        for (card, board, policy, rate_hz), cells in series.items():
-            colour = axes._get_lines.get_next_color()
+        for number, ((card, board, policy, rate_hz), cells) in enumerate(series.items()):
+            colour, turn = f"C{number % _COLOURS}", number // _COLOURS
+            mark = {"color": colour, "fillstyle": _FILLS[turn % len(_FILLS)]}
             label = f"{card}@{board}, {policy}, {rate_hz} Hz"
             for cell in cells:
                 low = min(member["low"] for member in cell["members"])
@@ -77,12 +84,14 @@ class Answer:
                 x = cell["buffer_bytes"] / 1024
                 value = cell["median"]
                 if value is None and not any(member["losses"] for member in cell["members"]):
-                    axes.plot(x, high, "v", color=colour, label=label)
-                elif value is None:
-                    # Only a bar: the median member loses nothing, which a logarithmic axis cannot show.
-                    axes.errorbar(x, high, [[high], [0]], fmt="none", ecolor=colour, label=label)
+                    axes.plot(x, high, "v", label=label, **mark)
                 else:
-                    axes.errorbar(x, value, [[value - low], [high - value]], fmt="o", color=colour, label=label)
+                    # The median member may lose nothing, which a logarithmic axis cannot show: then there is only a bar.
+                    fmt, middle = ("none", high) if value is None else ("o", value)
+                    reach = [[high if value is None else value - low], [high - middle]]
+                    drawn = axes.errorbar(x, middle, reach, fmt=fmt, ecolor=colour, label=label, **mark)
+                    for bar in drawn[2]:
+                        bar.set_linestyle(_DASHES[turn % len(_DASHES)])
                 label = None
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")
@@ -109,10 +118,12 @@ def sweep(spec, folder=None, *, client=None, threads=None, progress=True):
     Returns:
         `Answer`.
     """
+    if client is not None and not all(hasattr(client, name) for name in ("cancel", "map", "scatter")):
+        raise CardiographError(f"client is {client!r:.40}; use a distributed.Client, or None for this computer")
+    watch = _callback(progress, "sweeping")
     sweep, folder = _specified(spec, folder)
     opened = sweep.open(folder)
     try:
-        watch = _callback(progress, "sweeping")
         if client is not None:
             _run_on(client, sweep, opened, watch)
         else:
@@ -143,32 +154,58 @@ def _specified(spec, folder):
 
 
 def _sweep_of(spec):
-    """Parses a dict. A message of the parser has a line of the TOML text, which is replaced by its key and value."""
+    """Parses a dict. A message of the parser may have a line of the TOML text, which is removed."""
     try:
         return _native.Sweep(_NAME, _toml(spec), ".")
     except CardiographError as error:
-        at = re.match(f"{_NAME}, line ([0-9]+): (.*)", str(error))
-        if not at:
-            raise
-        if at[2].startswith(("missing field", "unknown field")):
-            raise CardiographError(f"{_NAME}: {at[2]}; see docs/sweeps.md") from None
-        key, value = list(spec.items())[int(at[1]) - 1]
-        raise CardiographError(f"{_NAME}: `{key}` is {value!r:.80}: {at[2]}; see docs/sweeps.md") from None
+        at = re.match(f"{_NAME}, line [0-9]+: (.*)", str(error))
+        raise CardiographError(f"{_NAME}: {at[1]}; see docs/sweeps.md" if at else str(error)) from None
 
 
 def _toml(spec):
     """Formats a flat dict; JSON strings, numbers and arrays are TOML."""
     lines = []
     for key, value in spec.items():
-        if not str(key).isidentifier():
-            raise CardiographError(f"{_NAME}: unknown field `{key}`; see docs/sweeps.md for the keys")
-        try:
-            lines.append(f"{key} = {json.dumps(value, allow_nan=False, ensure_ascii=False)}")
-        except (TypeError, ValueError):
-            raise CardiographError(
-                f"{_NAME}: `{key}` is {value!r:.80}; use finite numbers, texts and lists of them"
-            ) from None
+        if not (isinstance(key, str) and key.isidentifier() and key.isascii()):
+            raise CardiographError(f"{_NAME}: unknown field {key!a:.40}; see docs/sweeps.md for the keys")
+        lines.append(f"{key} = {_toml_value(key, value)}")
     return "\n".join(lines)
+
+
+def _toml_value(key, value):
+    remedy = _unfit(value)
+    if remedy is None:
+        try:
+            return json.dumps(value, allow_nan=False, ensure_ascii=False)
+        except (TypeError, ValueError):
+            remedy = "use finite numbers, texts and lists of them"
+    raise CardiographError(f"{_NAME}: `{key}` is {_shown(value)}; {remedy}")
+
+
+def _unfit(value):
+    """Returns the remedy for a value that JSON can express, but TOML cannot; None for other values."""
+    if value is None:
+        return "give it a value, or omit the key for its default"
+    if isinstance(value, int) and not _INT64_MIN <= value <= _INT64_MAX:
+        return "use a whole number of at most 64 bits"
+    if isinstance(value, str) and not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return "use characters that UTF-8 can encode"
+    if isinstance(value, Mapping):
+        return "use finite numbers, texts and lists of them"
+    if isinstance(value, list | tuple):
+        return next((remedy for remedy in map(_unfit, value) if remedy), None)
+    return None
+
+
+def _shown(value):
+    """Formats a value on one line; Python refuses to format whole numbers of more than 4300 digits."""
+    try:
+        return f"{value!a:.80}" if isinstance(value, str) and not value.isprintable() else f"{value!r:.80}"
+    except ValueError:
+        return f"a value of type {type(value).__name__}"
 
 
 def _run_on(client, sweep, folder, watch):

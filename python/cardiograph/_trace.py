@@ -3,6 +3,7 @@
 import json
 
 from . import cardiograph_native as _native
+from ._arguments import axes_of as _axes_of
 from .cardiograph_native import CardiographError
 
 _COLUMNS = ("operation", "file", "offset", "length", "start_ns", "end_ns")
@@ -69,17 +70,23 @@ class Trace:
         return polars.DataFrame(self)
 
     def plot(self, axes=None):
-        """Plots the latency of each operation in ms over the bytes before it in MB; returns the matplotlib axes."""
-        import matplotlib.pyplot
+        """Plots the latency of each operation in ms over the bytes before it in MB; returns the matplotlib axes.
+
+        For a recording, plots the interval before each sample in ms over the time of the sample in s.
+        """
         import numpy
 
+        axes = _axes_of(axes)
         table = self.to_arrow()
         start, end, length = (table[name].to_numpy() for name in ("start_ns", "end_ns", "length"))
-        axes = axes or matplotlib.pyplot.subplots()[1]
-        axes.plot((numpy.cumsum(length) - length) / 1e6, (end - start) / 1e6, ".", markersize=2)
+        if self.kind == "recording":
+            x, x_label, y_label = (end - start[:1]) / 1e9, "time of the sample in s", "interval in ms"
+        else:
+            x, x_label, y_label = (numpy.cumsum(length) - length) / 1e6, "bytes before the operation in MB", "latency in ms"
+        axes.plot(x, (end - start) / 1e6, ".", markersize=2)
         axes.set_yscale("log")
-        axes.set_xlabel("bytes before the operation in MB")
-        axes.set_ylabel("latency in ms")
+        axes.set_xlabel(x_label)
+        axes.set_ylabel(y_label)
         axes.set_title(self.target)
         return axes
 
@@ -87,11 +94,14 @@ class Trace:
 def native_of(table, target, workload):
     """Returns the native trace of a table."""
     if isinstance(table, Trace):
-        return table._native
+        return table._native._described(target, workload)
     import numpy
     import pyarrow
 
     arrow = _arrow_of(table)
+    twice = [name for name in _COLUMNS if arrow.column_names.count(name) > 1]
+    if twice:
+        raise CardiographError(f"the table has two columns {twice[0]}; remove one")
     missing = [name for name in _COLUMNS if name not in arrow.column_names]
     if missing:
         raise CardiographError(f"the table has no column {missing[0]}; it needs {', '.join(_COLUMNS)}")
@@ -121,6 +131,6 @@ def _arrow_of(table):
         if has_stream:
             return pyarrow.table(table)
         return pyarrow.Table.from_pandas(table, preserve_index=False)
-    except (pyarrow.ArrowException, TypeError, ValueError) as error:
+    except (pyarrow.ArrowException, OverflowError, TypeError, ValueError) as error:
         reason = " ".join(str(error).split())
         raise CardiographError(f"table cannot be read ({reason}); it needs {', '.join(_COLUMNS)}") from None

@@ -33,14 +33,20 @@ pub fn text(name: &str, value: &Bound<PyAny>) -> PyResult<String> {
 pub fn column(name: &str, value: &Bound<PyAny>) -> PyResult<String> {
     let number = value.extract::<u64>().ok().filter(|_| !is_bool(value));
     match number {
-        Some(number) => Ok(number.to_string()),
-        None => text(name, value).map_err(|_| {
+        Some(number) if number > 0 => Ok(number.to_string()),
+        _ => text(name, value).map_err(|_| {
             error(format!(
-                "{name} is {}; use the name of a column, or its number from 1",
+                "{name} is {}; use the name of a column, or its number: columns are counted from 1",
                 shown(value)
             ))
         }),
     }
+}
+
+/// Returns a truth value.
+pub fn flag(name: &str, value: &Bound<PyAny>) -> PyResult<bool> {
+    let flag = value.extract::<bool>();
+    flag.map_err(|_| error(format!("{name} is {}; use True or False", shown(value))))
 }
 
 /// Parses a value that may be `None`.

@@ -2,9 +2,9 @@
 
 use crate::arguments::{optional, real, whole};
 use crate::error::{error, json};
-use crate::progress::{Callback, Watch};
+use crate::progress::{Callback, Job, Watch, in_background};
 use crate::set_up::simulated;
-use crate::table::{block_options, load, options};
+use crate::table::{block_options, load, options, size};
 use cardiograph_plan::{
     Logger, Plan, Ranking, comparison, plan_file, plan_simulated_with_progress,
 };
@@ -30,8 +30,11 @@ pub fn analyze(
     let stall_threshold_ns = threshold_ns(stall_threshold_us)?;
     let options = options(block_bytes, time_unit, time_column, latency_column)?;
     py.detach(|| {
-        let report = figures_of(load(&path, &options, &progress)?, stall_threshold_ns);
-        json(&report.summary_with_warnings())
+        let watch = Watch::new(&progress, size(&path));
+        in_background(watch, move |job| {
+            let report = figures_of(load(&path, &options, job)?, stall_threshold_ns);
+            json(&report.summary_with_warnings())
+        })
     })
 }
 
@@ -56,14 +59,17 @@ pub fn compare(
     }
     let options = block_options(block_bytes)?;
     py.detach(|| {
-        let reports = paths.iter().map(|path| report(path, &options, &progress));
-        let reports = reports.collect::<PyResult<Vec<_>>>()?;
-        json(&comparison::compare(&reports).map_err(error)?)
+        let total = paths.iter().map(|path| size(path)).sum();
+        in_background(Watch::new(&progress, total), move |job| {
+            let reports = paths.iter().map(|path| report(path, &options, job));
+            let reports = reports.collect::<PyResult<Vec<_>>>()?;
+            json(&comparison::compare(&reports).map_err(error)?)
+        })
     })
 }
 
-fn report(path: &Path, options: &ReadOptions, progress: &Callback) -> PyResult<Report> {
-    let mut report = figures_of(load(path, options, progress)?, None);
+fn report(path: &Path, options: &ReadOptions, job: &Job) -> PyResult<Report> {
+    let mut report = figures_of(load(path, options, job)?, None);
     report.summary.target = path.display().to_string();
     Ok(report)
 }
@@ -73,7 +79,7 @@ fn report(path: &Path, options: &ReadOptions, progress: &Callback) -> PyResult<R
 #[allow(clippy::too_many_arguments, reason = "Python passes them by position")]
 pub fn plan(
     py: Python<'_>,
-    source: String,
+    source: PathBuf,
     rate_hz: &Bound<'_, PyAny>,
     sample_bytes: &Bound<'_, PyAny>,
     run_s: &Bound<'_, PyAny>,
@@ -88,13 +94,17 @@ pub fn plan(
         buffer_bytes: whole("buffer_bytes", buffer_bytes, 1..=1 << 40)?,
     };
     let options = block_options(block_bytes)?;
-    let set_up = simulated(&source)?;
+    let name = source.display().to_string();
+    let set_up = simulated(&name)?;
     py.detach(|| {
         let planned = match &set_up {
-            Some(set_up) => (plan_card(&source, set_up, &logger, &progress)?, true),
+            Some(set_up) => (plan_card(&name, set_up, &logger, &progress)?, true),
             None => {
-                let loaded = load(Path::new(&source), &options, &progress)?;
-                plan_file(&source, &loaded, &logger).map_err(error)?
+                let watch = Watch::new(&progress, size(&source));
+                in_background(watch, move |job| {
+                    let loaded = load(&source, &options, job)?;
+                    plan_file(&name, &loaded, &logger).map_err(error)
+                })?
             }
         };
         let ranking = Ranking::of(vec![planned], logger.buffer_bytes);

@@ -1,7 +1,13 @@
 //! Signals and progress of calls that have released the GIL.
 
+use crate::error::error;
+use cardiograph_trace::StopFlag;
 use pyo3::prelude::*;
 use std::ops::ControlFlow;
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 /// Time between two looks at the interpreter.
@@ -69,5 +75,63 @@ impl<'a> Watch<'a> {
                 None => Ok(()),
             }
         })
+    }
+}
+
+/// A computation on a thread of its own.
+#[derive(Default)]
+pub struct Job {
+    done: AtomicU64,
+    stop: StopFlag,
+}
+
+impl Job {
+    /// Returns the steps done.
+    pub fn done(&self) -> u64 {
+        self.done.load(Ordering::Relaxed)
+    }
+
+    /// Reports the steps done. If the call was stopped, unwinds the thread.
+    pub fn report(&self, done: u64) {
+        self.done.store(done, Ordering::Relaxed);
+        self.stop.unwind_if_raised();
+    }
+
+    /// Returns the flag that is raised when the call is stopped.
+    pub fn stop(&self) -> StopFlag {
+        self.stop.clone()
+    }
+}
+
+/// Runs `work` on a thread of its own, while this thread looks for signals and reports progress. A call that is stopped
+/// returns at once; its thread ends when it next reports, or at the next part of a trace with the job's flag.
+pub fn in_background<T: Send + 'static>(
+    mut watch: Watch<'_>,
+    work: impl FnOnce(&Job) -> PyResult<T> + Send + 'static,
+) -> PyResult<T> {
+    let job = Arc::new(Job::default());
+    let stopped = || Err(error("the call was stopped; call again"));
+    if watch.show(0).is_break() {
+        return watch.end(stopped());
+    }
+    let (sender, receiver) = mpsc::channel();
+    let thread = std::thread::spawn({
+        let job = Arc::clone(&job);
+        // A call that was stopped receives nothing.
+        move || drop(sender.send(work(&job)))
+    });
+    loop {
+        match receiver.recv_timeout(INTERVAL) {
+            Ok(result) => return watch.end(result),
+            Err(RecvTimeoutError::Timeout) => (),
+            Err(RecvTimeoutError::Disconnected) => match thread.join() {
+                Err(panic) => resume_unwind(panic),
+                Ok(()) => return watch.end(stopped()),
+            },
+        }
+        if watch.show(job.done()).is_break() {
+            job.stop.raise();
+            return watch.end(stopped());
+        }
     }
 }

@@ -4,7 +4,7 @@ use crate::arguments::{optional, whole};
 use crate::error::{error, json};
 use crate::progress::{Callback, Watch};
 use cardiograph_sweep::{
-    Answer, Finished, ResultFolder, Sweep as Specified, html, run as run_sweep,
+    Answer, Figures, Finished, ResultFolder, Sweep as Specified, html, run as run_sweep,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -81,9 +81,15 @@ impl Sweep {
         })
     }
 
-    /// Returns the answer as JSON, once all results are there.
+    /// Returns the answer as the only result of `cardiograph sweep --json`, once all results are there.
     fn answer(&self, py: Python<'_>, folder: &Folder) -> PyResult<String> {
-        py.detach(|| json(&self.read(folder)?))
+        py.detach(|| {
+            json(&Figures {
+                answer: &self.read(folder)?,
+                check: None,
+                plan_differences: None,
+            })
+        })
     }
 
     /// Returns the page of the answer.

@@ -1,12 +1,13 @@
 //! Traces as Arrow tables.
 
-use crate::arguments::{column, optional, text, whole};
+use crate::arguments::{column, flag, optional, text, whole};
 use crate::columns::{batch_of, batches};
 use crate::error::{error, json};
 use crate::figures::threshold_ns;
-use crate::progress::{Callback, Watch};
+use crate::progress::{Callback, Job, Watch, in_background};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{RecordBatch, RecordBatchIterator};
+use cardiograph_report::figures_of;
 use cardiograph_trace::{
     About, Existing, Loaded, NewFile, Operation, OperationKind, ReadOptions, TimeUnit, WriteError,
     read_with_progress, write_csv_to, write_parquet_to,
@@ -15,13 +16,20 @@ use pyo3::buffer::{Element, PyBuffer};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PySlice};
 use serde_json::json as object;
+use std::io::{self, BufWriter, Write};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
+
+/// Rows between two looks at the clock.
+const ROWS_PER_LOOK: usize = 1 << 16;
+/// Bytes of a file between two looks at the clock.
+const BYTES_PER_LOOK: usize = 1 << 16;
 
 /// Operations of a file or a run.
 #[pyclass(frozen, module = "cardiograph")]
 pub struct Trace {
-    trace: cardiograph_trace::Trace,
+    trace: Arc<cardiograph_trace::Trace>,
     /// `trace` for writes or reads, `recording` for the intervals between samples.
     kind: &'static str,
     /// Properties beyond the operations, as JSON.
@@ -33,7 +41,7 @@ impl Trace {
     /// Wraps the trace of a run.
     pub fn of(trace: cardiograph_trace::Trace, warnings: &[String]) -> Trace {
         Trace {
-            trace,
+            trace: Arc::new(trace),
             kind: "trace",
             details: object!({ "warnings": warnings }).to_string(),
             batch: OnceLock::new(),
@@ -124,28 +132,108 @@ impl Trace {
                 "a recording is analysed from its file; pass the path to analyze",
             ));
         }
+        let trace = Arc::clone(&self.trace);
         py.detach(|| {
-            let copy = copy_of(&self.trace);
-            let report = cardiograph_report::figures_of(Loaded::Trace(copy), stall_threshold_ns);
-            json(&report.summary_with_warnings())
+            let none: Callback = None;
+            in_background(Watch::new(&none, 0), move |job| {
+                let mut copy = copy_of(&trace, trace.about.clone(), || {
+                    job.report(0);
+                    ControlFlow::Continue(())
+                });
+                copy.stop_with(job.stop());
+                let report = figures_of(Loaded::Trace(copy), stall_threshold_ns);
+                json(&report.summary_with_warnings())
+            })
         })
     }
 
-    fn _write(&self, py: Python<'_>, path: PathBuf, force: bool) -> PyResult<()> {
-        let existing = match force {
+    /// Returns the same trace with the given target and workload; an empty text keeps that of the trace.
+    fn _described(
+        &self,
+        py: Python<'_>,
+        target: &Bound<'_, PyAny>,
+        workload: &Bound<'_, PyAny>,
+    ) -> PyResult<Trace> {
+        let mut about = self.trace.about.clone();
+        for (own, given) in [
+            (&mut about.target, text("target", target)?),
+            (&mut about.workload, text("workload", workload)?),
+        ] {
+            if !given.is_empty() {
+                *own = given;
+            }
+        }
+        let trace = match about == self.trace.about {
+            true => Arc::clone(&self.trace),
+            false => py.detach(|| {
+                let none: Callback = None;
+                let mut watch = Watch::new(&none, 0);
+                let copy = copy_of(&self.trace, about, || watch.show(0));
+                watch.end(Ok(Arc::new(copy)))
+            })?,
+        };
+        Ok(Trace {
+            trace,
+            kind: self.kind,
+            details: self.details.clone(),
+            batch: OnceLock::new(),
+        })
+    }
+
+    fn _write(&self, py: Python<'_>, path: PathBuf, force: &Bound<'_, PyAny>) -> PyResult<()> {
+        let existing = match flag("force", force)? {
             true => Existing::Replace,
             false => Existing::Keep,
         };
+        if self.kind != "trace" {
+            return Err(error(
+                "table is a recording, and a trace cannot hold its gaps and its number of samples; keep the recording's \
+                 own file, or write its intervals with to_pandas()",
+            ));
+        }
+        if self.trace.is_empty() {
+            return Err(error(
+                "table has no rows; use one with a row per operation, and a reader that nothing has read from before",
+            ));
+        }
         py.detach(|| {
+            let none: Callback = None;
+            let mut watch = Watch::new(&none, 0);
             let mut file = NewFile::create_with(&path, existing).map_err(unwritten)?;
+            let polled = Polled {
+                file: &mut file,
+                watch: &mut watch,
+            };
+            let mut out = BufWriter::with_capacity(BYTES_PER_LOOK, polled);
             let is_csv = path.extension().is_some_and(|extension| extension == "csv");
             let written = match is_csv {
-                true => write_csv_to(&self.trace, &mut file),
-                false => write_parquet_to(&self.trace, &mut file),
+                true => write_csv_to(&self.trace, &mut out),
+                false => write_parquet_to(&self.trace, &mut out),
             };
-            written.map_err(|failed| unwritten(WriteError::new(&path, failed)))?;
+            let written = written.and_then(|()| out.flush());
+            drop(out);
+            watch.end(written.map_err(|failed| unwritten(WriteError::new(&path, failed))))?;
             file.commit().map_err(unwritten)
         })
+    }
+}
+
+/// A new file that is given up after a signal.
+struct Polled<'a, 'b> {
+    file: &'a mut NewFile,
+    watch: &'a mut Watch<'b>,
+}
+
+impl Write for Polled<'_, '_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.watch.show(0) {
+            ControlFlow::Continue(()) => self.file.write(bytes),
+            ControlFlow::Break(()) => Err(io::Error::other("stopped")),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
     }
 }
 
@@ -166,9 +254,17 @@ fn copy<T: Element + Copy>(values: &[T], array: &Bound<'_, PyAny>, row: usize) -
     PyBuffer::get(&part)?.copy_from_slice(py, values)
 }
 
-fn copy_of(trace: &cardiograph_trace::Trace) -> cardiograph_trace::Trace {
-    let mut copy = cardiograph_trace::Trace::new(trace.about.clone());
-    for operation in trace.operations() {
+/// Copies a trace under another description, up to a `Break` of `poll`.
+fn copy_of(
+    trace: &cardiograph_trace::Trace,
+    about: About,
+    mut poll: impl FnMut() -> ControlFlow<()>,
+) -> cardiograph_trace::Trace {
+    let mut copy = cardiograph_trace::Trace::new(about);
+    for (operation, row) in trace.operations().zip(0usize..) {
+        if row.is_multiple_of(ROWS_PER_LOOK) && poll().is_break() {
+            break;
+        }
         // The operations come from a trace, so they are in order.
         let _ = copy.push(&operation);
     }
@@ -200,15 +296,23 @@ pub fn block_options(block_bytes: &Bound<'_, PyAny>) -> PyResult<ReadOptions> {
     Ok(ReadOptions::with_block_bytes(block_bytes))
 }
 
-/// Reads a file with progress and signals.
-pub fn load(path: &Path, options: &ReadOptions, progress: &Callback) -> PyResult<Loaded> {
-    let total = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
-    let mut watch = Watch::new(progress, total);
-    // A reader cannot be stopped; a signal is raised at its end.
-    let loaded = read_with_progress(path, options, &mut |bytes| {
-        let _ = watch.show(bytes);
-    });
-    watch.end(loaded.map_err(error))
+/// Returns the size of a file in bytes; 0 if it is unknown.
+pub fn size(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |metadata| metadata.len())
+}
+
+/// Reads a file with progress; the passes over its operations end when the job is stopped.
+pub fn load(path: &Path, options: &ReadOptions, job: &Job) -> PyResult<Loaded> {
+    let before = job.done();
+    let loaded = read_with_progress(path, options, &mut |bytes| job.report(before + bytes));
+    let mut loaded = loaded.map_err(error)?;
+    job.report(before + size(path));
+    match &mut loaded {
+        Loaded::Trace(trace) => trace.stop_with(job.stop()),
+        Loaded::Recording(recording) => recording.trace.stop_with(job.stop()),
+        Loaded::Histogram(_) | Loaded::Aggregate(_) => (),
+    }
+    Ok(loaded)
 }
 
 /// Reads a trace or recording.
@@ -224,7 +328,11 @@ pub fn read(
 ) -> PyResult<Trace> {
     let options = options(block_bytes, time_unit, time_column, latency_column)?;
     let name = path.display().to_string();
-    py.detach(|| match load(&path, &options, &progress)? {
+    let loaded = py.detach(|| {
+        let watch = Watch::new(&progress, size(&path));
+        in_background(watch, move |job| load(&path, &options, job))
+    })?;
+    match loaded {
         Loaded::Trace(trace) => Ok(Trace::of(trace, &[])),
         Loaded::Recording(recording) => {
             let details = object!({
@@ -234,7 +342,7 @@ pub fn read(
                 "warnings": [],
             });
             Ok(Trace {
-                trace: recording.trace,
+                trace: Arc::new(recording.trace),
                 kind: "recording",
                 details: details.to_string(),
                 batch: OnceLock::new(),
@@ -243,7 +351,7 @@ pub fn read(
         Loaded::Histogram(_) | Loaded::Aggregate(_) => Err(error(format!(
             "{name}: contains no individual operations; use analyze, which returns its figures"
         ))),
-    })
+    }
 }
 
 /// Creates a trace from columns: each is the memory of little-endian 64-bit numbers.
@@ -275,7 +383,12 @@ pub fn trace_of_columns(
             workload,
             ..About::default()
         });
+        let none: Callback = None;
+        let mut watch = Watch::new(&none, 0);
         for row in 0..rows {
+            if row.is_multiple_of(ROWS_PER_LOOK) && watch.show(0).is_break() {
+                break;
+            }
             let kind = match number(0, row)? {
                 0 => OperationKind::Write,
                 1 => OperationKind::Read,
@@ -302,6 +415,6 @@ pub fn trace_of_columns(
                 ))
             })?;
         }
-        Ok(Trace::of(trace, &[]))
+        watch.end(Ok(Trace::of(trace, &[])))
     })
 }

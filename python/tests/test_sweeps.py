@@ -39,7 +39,7 @@ def test_the_answer_is_that_of_the_command_bit_for_bit(tmp_path, figures):
     (tmp_path / "s.toml").write_text(toml(SPEC))
     expected = figures("sweep", tmp_path / "s.toml", "-o", tmp_path / "command", "--quiet")
     mine = cardiograph.sweep(SPEC, tmp_path / "mine")
-    assert {key: expected[key] for key in mine.figures} == mine.figures
+    assert mine.figures == expected
     assert hashes(tmp_path / "mine") == hashes(tmp_path / "command")
     files = f"{tmp_path}/mine/results/*/*.parquet"
     rows = duckdb.sql(f"select count(*), count(distinct card) from read_parquet('{files}')").fetchall()
@@ -127,12 +127,19 @@ def test_errors_are_those_of_the_command(tmp_path, command):
     ("change", "message"),
     [
         ({"rates_hz": [math.nan]}, "the specification: `rates_hz` is [nan]; use finite numbers"),
-        ({"rates_hz": [-1]}, "the specification: `rates_hz` is [-1]: invalid value: integer `-1`"),
-        ({"sample_bytes": None}, "the specification: `sample_bytes` is None: "),
-        ({"seeds": 2**70}, "the specification: `seeds` is 1180591620717411303424: "),
-        ({"mode": "quick"}, "the specification: `mode` is 'quick': unknown variant `quick`"),
+        ({"rates_hz": [-1]}, "the specification: `rates_hz` contains -1; it must be 1 to 1000000"),
+        ({"rates_hz": 860}, "the specification: `rates_hz` is 860; use a list between [ and ]"),
+        ({"sample_bytes": None}, "the specification: `sample_bytes` is None; give it a value, or omit the key"),
+        ({"cards": ["class10-16g", None]}, "`cards` is ['class10-16g', None]; give it a value, or omit"),
+        ({"seeds": 2**70}, "the specification: `seeds` is 1180591620717411303424; use a whole number of at most 64 bits"),
+        ({"seeds": 10**5000}, "the specification: `seeds` is a value of type int; use a whole number of at most 64"),
+        ({"seeds": True}, "the specification: `seeds` is true; use a whole number from 1 to 1000000000"),
+        ({"seeds": 1.5}, "the specification: `seeds` is 1.5; use a whole number from 1 to 1000000000"),
+        ({"mode": "quick"}, 'the specification: `mode` is "quick"; use "card" or "recorder"'),
         ({"speed": 3}, "the specification: unknown field `speed`, expected one of"),
-        ({"cards": {"a": 1}}, "the specification: `cards` is {'a': 1}: "),
+        ({1: 3}, "the specification: unknown field 1; see docs/sweeps.md for the keys"),
+        ({"cards": {"a": 1}}, "the specification: `cards` is {'a': 1}; use finite numbers"),
+        ({"about": "\ud800"}, "the specification: `about` is '\\ud800'; use characters that UTF-8 can encode"),
         ({"seeds": 0}, "the specification: `seeds` is 0; it must be 1 to"),
     ],
 )
@@ -141,6 +148,61 @@ def test_errors_of_a_dict_name_the_key_and_no_line(tmp_path, change, message):
         cardiograph.sweep({**SPEC, **change}, tmp_path / "r")
     assert message in str(raised.value)
     assert ", line " not in str(raised.value)
+
+
+def test_figures_follow_the_schema(tmp_path, data):
+    import json
+
+    import jsonschema
+
+    schema = json.loads((data.parents[1] / "docs/schemas/sweep.json").read_text())
+    figures = cardiograph.sweep(SPEC, tmp_path / "r").figures
+    jsonschema.validate(figures, schema["properties"]["results"]["items"])
+    assert (figures["check"], figures["plan_differences"]) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("client", "x", "client is 'x'; use a distributed.Client, or None for this computer"),
+        ("progress", "x", "progress is 'x'; use True, False or a callable"),
+        ("progress", 1, "progress is 1; use True, False or a callable"),
+        ("folder", "\ud800", "folder is '\\ud800'; use characters that UTF-8 can encode"),
+    ],
+)
+def test_wrong_arguments_are_named_before_a_folder_exists(tmp_path, name, value, message):
+    with pytest.raises(cardiograph.CardiographError) as raised:
+        cardiograph.sweep(SPEC, **{"folder": tmp_path / "r", name: value})
+    assert str(raised.value) == message
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_check_that_cannot_be_done_is_refused_before_the_sweep(tmp_path, command):
+    path = tmp_path / "s.toml"
+    for change, runs, message in [
+        ({"mode": "recorder"}, 1, "the sweep has mode = \"recorder\" already"),
+        ({}, 49, "the sweep has 48 recordings and buffer sizes; check at most as many"),
+    ]:
+        path.write_text(toml({**SPEC, **change}))
+        code, _, err = command("sweep", path, "-o", tmp_path / "r", "--check", runs)
+        assert code == 2 and f"error: --check {runs}: {message}" in err
+        assert not (tmp_path / "r").exists()
+
+
+def test_the_documented_query_has_cards_as_texts_whatever_their_names(tmp_path, data):
+    names = ["007", "12", "2026-11-26", "1e5"]
+    text = (data.parents[1] / "sim/card/profiles/generic-16g-class10.toml").read_text()
+    for name in names:
+        (tmp_path / f"{name}.toml").write_text(text)
+    (tmp_path / "s.toml").write_text(toml({**SPEC, "cards": [f"{name}.toml" for name in names], "run_s": 1}))
+    cardiograph.sweep(tmp_path / "s.toml", tmp_path / "r")
+    documented = (data.parents[1] / "docs/scale.md").read_text()
+    (query,) = [part for part in documented.split("```") if part.startswith("sql\n")]
+    # Each card alone, too: DuckDB guesses types from all names together.
+    for cards in [names, *([name] for name in names)]:
+        pattern = "*" if cards == names else f"card={cards[0]}"
+        here = query.removeprefix("sql\n").replace("sweep-results/results/*/", f"{tmp_path}/r/results/{pattern}/")
+        assert sorted({row[0] for row in duckdb.sql(here).fetchall()}) == sorted(cards)
 
 
 def test_errors_name_missing_keys_and_threads(tmp_path):
@@ -246,3 +308,9 @@ def test_plot_and_page(tmp_path):
     axes = answer.plot()
     assert axes.get_ylabel().startswith("probability of loss")
     assert answer.html().count("<section>") == 2
+    with pytest.raises(cardiograph.CardiographError, match="^axes is 'x'; use the axes of a matplotlib figure"):
+        answer.plot("x")
+    rates = list(range(860, 872))
+    many = cardiograph.sweep({**SPEC, "cards": ["class10-16g"], "run_s": 1, "rates_hz": rates}, tmp_path / "many")
+    marks = {(line.get_color(), line.get_fillstyle()) for line in many.plot().lines if line.get_marker() == "v"}
+    assert len(marks) == len(rates)

@@ -204,9 +204,45 @@ def test_a_trace_of_pandas_or_polars_is_written_and_read_again(trace, tmp_path):
     cardiograph.write_trace(frame, tmp_path / "a.parquet", force=True)
 
 
+def test_a_trace_is_written_with_the_given_target_and_workload(trace, tmp_path):
+    for number, (given, expected) in enumerate(
+        [
+            ({}, (trace.target, trace.workload)),
+            ({"target": "mine"}, ("mine", trace.workload)),
+            ({"target": "mine", "workload": "own"}, ("mine", "own")),
+        ]
+    ):
+        path = tmp_path / f"{number}.parquet"
+        cardiograph.write_trace(trace, path, **given)
+        again = cardiograph.read(path)
+        assert (again.target, again.workload) == expected
+        assert again.to_arrow() == trace.to_arrow()
+    # The trace itself has not changed.
+    assert cardiograph.simulate().target == trace.target
+
+
+def test_a_recording_and_a_table_without_rows_are_not_written(trace, data, tmp_path):
+    recording = cardiograph.read(data / "magod/f2_1.csv")
+    rows = trace.to_arrow()
+    consumed = pyarrow.RecordBatchReader.from_batches(rows.schema, rows.to_batches())
+    consumed.read_all()
+    for table, message in [
+        (recording, "table is a recording, and a trace cannot hold its gaps"),
+        (rows.slice(0, 0), "table has no rows"),
+        (trace.to_pandas().iloc[:0], "table has no rows"),
+        (consumed, "table "),
+    ]:
+        with pytest.raises(cardiograph.CardiographError, match=f"^{message}"):
+            cardiograph.write_trace(table, tmp_path / "t.parquet")
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        (lambda frame: pandas.concat([frame, frame.file], axis=1), "the table has two columns file|Duplicate column"),
+        (lambda frame: pyarrow.table([frame.file] * 7, names=[*COLUMNS, "file"]), "the table has two columns file"),
+        (lambda frame: frame.assign(end_ns=[2**70] * len(frame)), "table cannot be read"),
         (lambda frame: frame.drop(columns="file"), "the table has no column file"),
         (lambda frame: frame.assign(start_ns=frame.start_ns[::-1].to_numpy()), "sort the rows by start_ns"),
         (lambda frame: frame.assign(operation=7), "row 0: operation is 7; use 0 for a write and 1 for a read"),
@@ -244,6 +280,16 @@ def test_errors_are_the_sentences_of_the_command(command, tmp_path, data):
         (lambda: cardiograph.simulate(seed=None), "seed is None; use a whole number"),
         (lambda: cardiograph.simulate(target=None), "target is None; use a text"),
         (lambda: cardiograph.simulate(7), "config is 7; use a dict of settings"),
+        (lambda: cardiograph.simulate([]), "config is []; use a dict of settings"),
+        (lambda: cardiograph.simulate(progress="x"), "progress is 'x'; use True, False or a callable"),
+        (lambda: cardiograph.simulate(target="\ud800"), "target is '\\ud800'; use a text"),
+        (lambda: cardiograph.read("\ud800"), "path is '\\ud800'; use characters that UTF-8 can encode"),
+        (lambda: cardiograph.read("x.csv", time_column=0), "time_column is 0; use the name of a column, or its number:"),
+        (lambda: cardiograph.read("x.csv", latency_column=0), "columns are counted from 1"),
+        (lambda: cardiograph.write_trace(cardiograph.simulate(), "x.csv", target=5), "target is 5; use a text"),
+        (lambda: cardiograph.write_trace(cardiograph.simulate(), "x.csv", workload=None), "workload is None; use a text"),
+        (lambda: cardiograph.write_trace(cardiograph.simulate(), "x.csv", force="x"), "force is 'x'; use True or False"),
+        (lambda: cardiograph.simulate().plot("x"), "axes is 'x'; use the axes of a matplotlib figure"),
         (lambda: cardiograph.record(run_s=math.nan), "run_s is nan; use a number from 0.001 to 320000000"),
         (lambda: cardiograph.record(run_s=1e300), "run_s is 1e300; use a number"),
         (lambda: cardiograph.record(run_s=10**5000), "run_s is a value of type int; use a number"),
@@ -331,6 +377,55 @@ def test_ctrl_c_ends_a_plan_of_an_ensemble():
     assert done == 0 < 1 < total
 
 
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """A trace whose figures take seconds."""
+    rows = 3_000_000
+    random = numpy.random.default_rng(18)
+    ends = numpy.cumsum(random.integers(1_000, 2_000_000, rows))
+    frame = pandas.DataFrame(dict.fromkeys(COLUMNS, 0), index=range(rows))
+    frame["offset"], frame["length"] = numpy.arange(rows) * 512, 512
+    frame["start_ns"], frame["end_ns"] = numpy.append(0, ends[:-1]), ends
+    path = tmp_path_factory.mktemp("large") / "t.parquet"
+    cardiograph.write_trace(frame, path)
+    return path
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda path, f: cardiograph.analyze(path, progress=f),
+        lambda path, f: cardiograph.compare(path, path, progress=f),
+        lambda path, f: cardiograph.plan(path, rate_hz=8, sample_bytes=81, progress=f),
+    ],
+    ids=["analyze", "compare", "plan"],
+)
+def test_ctrl_c_ends_the_computation_after_a_large_file_was_read(large, call):
+    reports = []
+
+    def interrupt(done, total):
+        reports.append((done, total))
+        # A computation that cannot be stopped reports its end only, and once.
+        if reports.count((total, total)) == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        call(large, interrupt)
+    assert reports == sorted(reports)
+
+
+@pytest.mark.parametrize("name", ["w.parquet", "w.csv"])
+def test_ctrl_c_ends_write_trace_and_leaves_no_file(large, tmp_path, name):
+    trace = cardiograph.read(large)
+    pid = os.getpid()
+    timer = threading.Timer(0.2, lambda: os.kill(pid, signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        cardiograph.write_trace(trace, tmp_path / name)
+    timer.join()
+    assert list(tmp_path.iterdir()) == []
+
+
 def short_calls(parquet):
     spec = {
         "mode": "card",
@@ -398,4 +493,17 @@ def test_plots_have_a_point_per_operation(trace):
     matplotlib.use("Agg")
     axes = trace.plot()
     assert len(axes.lines[0].get_xdata()) == len(trace)
-    assert axes.get_ylabel() == "latency in ms"
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("bytes before the operation in MB", "latency in ms")
+    assert trace.plot(axes) is axes
+
+
+def test_a_plot_of_a_recording_shows_intervals_over_time(data):
+    import matplotlib
+
+    matplotlib.use("Agg")
+    recording = cardiograph.read(data / "magod/f2_1.csv")
+    axes = recording.plot()
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("time of the sample in s", "interval in ms")
+    frame = recording.to_pandas()
+    times_s = frame.eval("end_ns - start_ns").cumsum() / 1e9
+    assert axes.lines[0].get_xdata()[-1] == pytest.approx(times_s.iloc[-1])
