@@ -32,7 +32,7 @@ function say(text, isBad = false) {
   note.className = isBad ? 'bad' : '';
 }
 
-/** Sends a request; throws the sentence of the server if it refuses. */
+/** Sends a request; throws the sentence of the server, and its status, if it refuses. */
 async function send(path, options = {}) {
   let response;
   try {
@@ -40,7 +40,10 @@ async function send(path, options = {}) {
   } catch {
     throw new Error('The connection to the server was lost; try again.');
   }
-  if (!response.ok) throw new Error((await response.text()).trim() || response.statusText);
+  if (!response.ok) {
+    const error = new Error((await response.text()).trim() || response.statusText);
+    throw Object.assign(error, { status: response.status });
+  }
   return response;
 }
 
@@ -159,11 +162,10 @@ function ask(question, action, value) {
   });
 }
 
-/** Carries out a change, shows the server's answer, and lists the folder again. */
-async function change(path, options, done, focused) {
+/** Carries out a change, shows its sentence or the server's answer, and lists the folder again. */
+async function change(action, focused) {
   try {
-    await send(path, options);
-    say(done);
+    say(await action());
   } catch (error) {
     say(error.message, true);
   }
@@ -173,19 +175,46 @@ async function change(path, options, done, focused) {
 async function rename({ name }) {
   const to = await ask(`Rename ${name} to`, 'Rename', name);
   if (!to || to === name) return focusRow(name);
-  await change(pathOf(name), { method: 'MOVE', headers: { Destination: pathOf(to) } }, `Renamed ${name} to ${to}.`, to);
+  const move = (overwrite) => send(pathOf(name), { method: 'MOVE', headers: { Destination: pathOf(to), Overwrite: overwrite } });
+  await change(async () => {
+    try {
+      await move('F');
+    } catch (error) {
+      if (error.status !== 412) throw error;
+      if (!await mayReplace(to)) return '';
+      await move('T');
+    }
+    return `Renamed ${name} to ${to}.`;
+  }, to);
+}
+
+/** Asks whether to replace a file; throws for anything else. */
+async function mayReplace(name) {
+  await load();
+  // On a card, names that differ only in case are the same.
+  const taken = entries.find((entry) => entry.name === name)
+    ?? entries.find((entry) => entry.name.toLowerCase() === name.toLowerCase());
+  if (taken?.type !== 'file') throw new Error(`${name} exists already; choose another name.`);
+  return ask(`Replace ${taken.name}?`, 'Replace');
 }
 
 async function remove({ name, type }) {
   const contents = type === 'dir' ? ' and everything in it' : '';
   if (!await ask(`Delete ${name}${contents}? This cannot be undone.`, 'Delete')) return focusRow(name);
   const next = entries[entries.findIndex((entry) => entry.name === name) + 1];
-  await change(pathOf(name), { method: 'DELETE' }, `Deleted ${name}.`, next?.name);
+  await change(async () => {
+    await send(pathOf(name), { method: 'DELETE' });
+    return `Deleted ${name}.`;
+  }, next?.name);
 }
 
 async function newFolder() {
   const name = await ask('Name of the new folder', 'Create', '');
-  if (name) await change(pathOf(name), { method: 'MKCOL' }, `Created ${name}.`, name);
+  if (!name) return;
+  await change(async () => {
+    await send(pathOf(name), { method: 'MKCOL' });
+    return `Created ${name}.`;
+  }, name);
 }
 
 // Uploads, one at a time: the card is slower than the network.

@@ -139,6 +139,34 @@ const tests = {
     assert.equal((await fetch(`${server.url}/c.txt`)).status, 404);
   },
 
+  async 'a rename replaces a file after a question only, and a folder never'() {
+    const put = (path, body) => fetch(server.url + path, { method: 'PUT', body });
+    await fetch(`${server.url}/kept`, { method: 'MKCOL' });
+    for (const [path, body] of [['/kept/inner.txt', 'inner'], ['/one.txt', 'one'], ['/two.txt', 'two']]) await put(path, body);
+    const page = await open();
+    await lists(page, 'one.txt');
+    const renameTo = async (to) => {
+      await page.click('button[aria-label="rename one.txt"]');
+      await page.fill('dialog input', to);
+      await page.click('dialog >> text="Rename"');
+    };
+    await renameTo('kept');
+    await page.waitForFunction(() => /exists already/.test(document.querySelector('#note').textContent));
+    assert.equal(await fetched('/kept/inner.txt'), 'inner');
+    // FAT ignores the case of names.
+    await renameTo('ONE.TXT');
+    await page.waitForFunction(() => /same file/.test(document.querySelector('#note').textContent));
+    await renameTo('TWO.TXT');
+    await page.waitForSelector('dialog >> text="Replace two.txt?"');
+    await page.click('dialog >> text="Cancel"');
+    assert.deepEqual([await fetched('/one.txt'), await fetched('/two.txt')], ['one', 'two']);
+    await renameTo('two.txt');
+    await page.click('dialog >> text="Replace"');
+    await lists(page, 'one.txt', false);
+    assert.equal(await fetched('/two.txt'), 'one');
+    for (const path of ['/two.txt', '/kept']) await fetch(server.url + path, { method: 'DELETE' });
+  },
+
   async 'an upload whose connection breaks is reported, and can be repeated'() {
     const page = await open();
     await lists(page, 'b.bin');

@@ -128,14 +128,14 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         let Some(existing) = existing else {
             return Ok((source.kind, None));
         };
-        let overwrite = head.field("Overwrite")?;
-        if overwrite.is_some_and(|word| word.eq_ignore_ascii_case("F")) {
-            return Err(EXISTS.into());
-        }
         // On FAT, names that differ in case are the same, and each long name has a short one: without this check, the
         // source would be removed before it is moved.
         if existing.kind == source.kind && existing.version == source.version {
             return Err(SAME.into());
+        }
+        let overwrite = head.field("Overwrite")?;
+        if overwrite.is_some_and(|word| word.eq_ignore_ascii_case("F")) {
+            return Err(EXISTS.into());
         }
         match existing.is_growing || is_move && source.is_growing {
             true => Err(Error::Recording.into()),
