@@ -18,6 +18,12 @@ const TOO_LONG_FORM: Refused =
 const TOO_LONG_TEXT: Refused =
     Refused::new(Status::ContentTooLarge, "the body is longer than 768 bytes");
 
+#[cfg(feature = "webdav")]
+const TOO_LONG_WITH_HEAD: Refused = Refused::new(
+    Status::ContentTooLarge,
+    "head and body together are longer than 1504 bytes",
+);
+
 /// Position in a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
@@ -158,6 +164,22 @@ impl<'h> Body<'h> {
         }
         let text = str::from_utf8(&wire.out[..len]);
         Ok(text.map_err(|_| Refused::bad("the body is not UTF-8"))?)
+    }
+
+    /// Reads a text into the buffer after the head, where it remains during the response; returns it.
+    #[cfg(feature = "webdav")]
+    pub(crate) async fn kept_text<C: Read + Write, T: Timer>(
+        &mut self,
+        wire: &mut Wire<'_, C, T>,
+    ) -> Result<&str, Fault> {
+        let bytes = self.text(wire).await?.len();
+        if self.at == self.end {
+            (self.at, self.end) = (0, 0);
+        }
+        let kept = self.tail.get_mut(self.end..self.end + bytes);
+        let kept = kept.ok_or(TOO_LONG_WITH_HEAD)?;
+        kept.copy_from_slice(&wire.out[..bytes]);
+        Ok(str::from_utf8(kept).map_err(|_| Fault::Closed)?)
     }
 
     fn note_end<C: Read + Write, T: Timer>(&self, wire: &mut Wire<'_, C, T>) {

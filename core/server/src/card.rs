@@ -214,6 +214,7 @@ impl<'d, 'a> Storage for CardStorage<'d, 'a> {
             Entry {
                 name: found.name,
                 stat: stat_of(&found.file, epoch),
+                is_approximate: false,
             }
         }))
     }

@@ -1,9 +1,9 @@
 //! Paths and queries: decoded once, and refused if they violate the rules in docs/security.md.
 
-use crate::Error;
 use crate::route::is_answered;
 use crate::status::{Refused, Status};
 use crate::storage::PATH_BYTES_MAX;
+use crate::{Entry, Error};
 use heapless::LenType;
 
 /// A path that is safe to pass to a storage.
@@ -88,9 +88,12 @@ fn is_plain(name: &str) -> bool {
 }
 
 /// Returns the reason why an entry of a folder cannot be requested; `None` if it can.
-pub(crate) fn unavailable(folder: &str, name: &str) -> Option<&'static str> {
+pub(crate) fn unavailable(folder: &str, entry: &Entry) -> Option<&'static str> {
+    let name = entry.name;
     let separator = usize::from(folder != "/");
-    if !is_plain(name) {
+    if entry.is_approximate {
+        Some("the name is not UTF-8; rename it where the card is mounted")
+    } else if !is_plain(name) {
         Some(
             "the name has a percent sign, a backslash or a control character, or ends with a dot or a space; rename \
              it where the card is mounted or, if it is a file, download its folder as tar",

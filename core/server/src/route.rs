@@ -497,6 +497,9 @@ fn destination<'h>(head: &Head<'h>, path: Path) -> Result<(&'h str, Path), Refus
             _ => return Err(Refused::bad("Destination is not a path of this server")),
         },
     };
+    if to.contains(['?', '#']) {
+        return Err(Refused::bad("Destination has a query or a fragment"));
+    }
     let target = decode_path(to)?;
     check(&target)?;
     if overlap(&target, &path) || is_reserved(&target) {

@@ -257,6 +257,8 @@ pub struct Entry<'a> {
     pub name: &'a str,
     /// Properties.
     pub stat: Stat,
+    /// The name is only similar to that of the file, which is not UTF-8 and cannot be requested.
+    pub is_approximate: bool,
 }
 
 impl<'a> Entry<'a> {
@@ -265,7 +267,11 @@ impl<'a> Entry<'a> {
         let place = buffer.get_mut(..name.len())?;
         place.copy_from_slice(name.as_bytes());
         let name = core::str::from_utf8(place).ok()?;
-        Some(Entry { name, stat })
+        Some(Entry {
+            name,
+            stat,
+            is_approximate: false,
+        })
     }
 }
 

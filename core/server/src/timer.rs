@@ -1,5 +1,6 @@
 //! Time, from the caller.
 
+use crate::limits::SLOW_MS;
 use core::future::{Future, poll_fn};
 use core::pin::{Pin, pin};
 use core::task::Poll;
@@ -17,6 +18,12 @@ pub trait Timer {
     /// it.
     fn now_us(&self) -> Option<u64> {
         None
+    }
+
+    /// Returns the period in which a client must take 10 KiB of a response, in ms: the longest time that a client with
+    /// large buffers may seem to take nothing.
+    fn patience_ms(&self) -> u32 {
+        SLOW_MS
     }
 
     /// Waits.

@@ -18,7 +18,6 @@ use embedded_io_async::{Read, Write};
 /// Room for a chunk's size ahead of its bytes: three digits and a line end.
 const CHUNK_HEAD_BYTES: usize = 5;
 const _: () = assert!(OUT_BYTES < 1 << 12);
-const _: () = assert!(SLOW_MS < u16::MAX as u32);
 /// Longest line of an event: prefix, number, values and line end.
 const LINE_BYTES_MAX: usize = 32 + ROW_BYTES_MAX;
 const LINE_END: &[u8; 2] = b"\r\n";
@@ -71,16 +70,16 @@ pub(crate) struct Wire<'c, C, T> {
 /// Progress of the other side while this side waited for it.
 #[derive(Clone, Copy, Default)]
 struct Pace {
-    waited_ms: u16,
+    waited_ms: u32,
     /// Time waited since the last byte, in ms.
-    idle_ms: u16,
+    idle_ms: u32,
     bytes: u32,
 }
 
 impl Pace {
-    /// Returns an error if the other side is too slow, or no longer makes progress.
-    fn note(&mut self, waited_ms: u64, bytes: usize) -> Result<(), Closed> {
-        let waited_ms = u16::try_from(waited_ms).unwrap_or(u16::MAX);
+    /// Returns an error if the other side transfers too little in a period, or nothing.
+    fn note(&mut self, waited_ms: u64, bytes: usize, period_ms: u32) -> Result<(), Closed> {
+        let waited_ms = u32::try_from(waited_ms).unwrap_or(u32::MAX);
         self.waited_ms = self.waited_ms.saturating_add(waited_ms);
         self.bytes = self
             .bytes
@@ -89,10 +88,10 @@ impl Pace {
             0 => self.idle_ms.saturating_add(waited_ms),
             _ => 0,
         };
-        if u32::from(self.idle_ms) >= SLOW_MS {
+        if self.idle_ms >= period_ms {
             return Err(Closed);
         }
-        if u32::from(self.waited_ms) < SLOW_MS {
+        if self.waited_ms < period_ms {
             return Ok(());
         }
         let is_slow = self.bytes < SLOW_BYTES_MIN;
@@ -100,9 +99,9 @@ impl Pace {
         if is_slow { Err(Closed) } else { Ok(()) }
     }
 
-    fn left_ms(&self) -> u32 {
+    fn left_ms(&self, period_ms: u32) -> u32 {
         let waited_ms = self.waited_ms.max(self.idle_ms);
-        SLOW_MS.saturating_sub(waited_ms.into()).max(1)
+        period_ms.saturating_sub(waited_ms).max(1)
     }
 }
 
@@ -596,15 +595,15 @@ async fn receive<C: Read, T: Timer>(
 ) -> Result<usize, Closed> {
     loop {
         let start_ms = timer.now_ms();
-        let read = within(timer, pace.left_ms(), pin!(socket.read(bytes))).await;
+        let read = within(timer, pace.left_ms(SLOW_MS), pin!(socket.read(bytes))).await;
         let waited_ms = timer.now_ms().saturating_sub(start_ms);
         match read {
             Some(Ok(read)) => {
-                pace.note(waited_ms, read)?;
+                pace.note(waited_ms, read, SLOW_MS)?;
                 return Ok(read);
             }
             Some(Err(_)) => return Err(Closed),
-            None => pace.note(waited_ms.max(1), 0)?,
+            None => pace.note(waited_ms.max(1), 0, SLOW_MS)?,
         }
     }
 }
@@ -615,14 +614,16 @@ async fn send<C: Write, T: Timer>(
     pace: &mut Pace,
     mut bytes: &[u8],
 ) -> Result<(), Closed> {
+    let period_ms = timer.patience_ms();
     while !bytes.is_empty() {
         let start_ms = timer.now_ms();
-        let sent = match within(timer, pace.left_ms(), pin!(socket.write(bytes))).await {
+        let sent = match within(timer, pace.left_ms(period_ms), pin!(socket.write(bytes))).await {
             Some(Ok(0) | Err(_)) => return Err(Closed),
             Some(Ok(sent)) => sent,
             None => 0,
         };
-        pace.note(timer.now_ms().saturating_sub(start_ms), sent)?;
+        let waited_ms = timer.now_ms().saturating_sub(start_ms);
+        pace.note(waited_ms, sent, period_ms)?;
         bytes = &bytes[sent.min(bytes.len())..];
     }
     Ok(())
@@ -637,6 +638,12 @@ pub(crate) struct Room<'a> {
 impl<'a> Room<'a> {
     pub(crate) fn new(bytes: &'a mut [u8]) -> Room<'a> {
         Room { bytes, len: 0 }
+    }
+
+    /// Returns the number of bytes in use.
+    #[cfg(feature = "webdav")]
+    pub(crate) fn len(&self) -> usize {
+        self.len
     }
 }
 

@@ -101,6 +101,7 @@ fn requested_properties_are_sent_or_reported_missing() {
     assert_eq!(stats.len(), 2);
     assert!(stats[0].contains("<D:resourcetype><D:collection/>") && stats[0].contains("200 OK"));
     assert!(stats[1].contains("<D:getcontentlength/>") && stats[1].contains("404 Not Found"));
+    assert!(stats[1].contains("<x xmlns=\"urn:x\"/>"), "{}", stats[1]);
     assert!(!response.text().contains("getetag"));
     let names = "<propfind xmlns='DAV:'><propname/></propfind>";
     let response = ask(&rig, &server, "PROPFIND /d/a%20b.csv", &["Depth: 0"], names);
@@ -127,10 +128,60 @@ fn bodies_that_are_endless_or_malformed_are_refused() {
         let response = ask(&rig, &server, "PROPFIND /d", &fields, body);
         assert_eq!(response.status, status, "{depth} {body}");
     }
-    let patch = "<propertyupdate xmlns='DAV:'><set><prop><x/></prop></set></propertyupdate>";
-    let response = ask(&rig, &server, "PROPPATCH /d", &[], patch);
+}
+
+/// No property can be changed. A client of Microsoft is told that its own ones were, unless it changes others, too.
+#[test]
+fn every_property_to_be_changed_has_a_status() {
+    let rig = Rig::new();
+    let server = rig.server();
+    let patched = |properties: &str| {
+        let body = format!(
+            "<propertyupdate xmlns='DAV:' xmlns:m='urn:schemas-microsoft-com:'><set><prop>{properties}</prop></set>\
+             <remove><prop><x xmlns='urn:x'/></prop></remove></propertyupdate>"
+        );
+        let response = ask(&rig, &server, "PROPPATCH /d", &[], &body);
+        assert_eq!(response.status, 207);
+        let stats = between(response.text(), "<D:propstat><D:prop>", "</D:status>");
+        stats.into_iter().map(String::from).collect::<Vec<_>>()
+    };
+    let status = |names: &str, status| format!("{names}</D:prop><D:status>HTTP/1.1 {status}");
+    let refused = "<D:getetag/><x xmlns=\"urn:x\"/>";
+    assert_eq!(
+        patched("<getetag>1</getetag>"),
+        [status(refused, "403 Forbidden")]
+    );
+    let time = "<Win32CreationTime xmlns=\"urn:schemas-microsoft-com:\"/>";
+    assert_eq!(
+        patched("<m:Win32CreationTime>1</m:Win32CreationTime><getetag/>"),
+        [
+            status(refused, "403 Forbidden"),
+            status(time, "424 Failed Dependency")
+        ]
+    );
+    let body = "<propertyupdate xmlns='DAV:' xmlns:m='urn:schemas-microsoft-com:'><set><prop>\
+        <m:Win32CreationTime/></prop></set></propertyupdate>";
+    let response = ask(&rig, &server, "PROPPATCH /d", &[], body);
+    assert!(response.text().contains(&status(time, "200 OK")));
+}
+
+/// Unknown properties are repeated in each response: they stay in the buffer after the head.
+#[test]
+fn a_body_has_to_fit_into_the_buffer_with_its_head() {
+    let rig = Rig::new();
+    let server = rig.server();
+    let body = format!(
+        "<propfind xmlns='DAV:'><prop><x xmlns='{}'/></prop></propfind>",
+        "n".repeat(650)
+    );
+    let response = ask(&rig, &server, "PROPFIND /d", &["Depth: 1"], &body);
     assert_eq!(response.status, 207);
-    assert!(response.text().contains("403 Forbidden"));
+    let unknown = format!("<x xmlns=\"{}\"/>", "n".repeat(650));
+    assert_eq!(between(response.text(), &unknown, "<").len(), 4);
+    let long = format!("X: {}", "x".repeat(800));
+    let fields = ["Depth: 1", &*long];
+    let response = ask(&rig, &server, "PROPFIND /d", &fields, &body);
+    assert_eq!(response.status, 413);
 }
 
 #[test]
@@ -168,6 +219,9 @@ fn copies_and_moves_replace_what_they_may() {
         for method in ["COPY", "MOVE"] {
             assert_eq!(to(method, from, target, "A: b"), 403, "{from} {target}");
         }
+    }
+    for target in ["/e/x?y=1", "/e/x#y", "http://10.0.0.1/e/x?"] {
+        assert_eq!(to("MOVE", "/e/old.csv", target, "A: b"), 400, "{target}");
     }
     assert_eq!(to("COPY", "/d/none", "/e/x", "A: b"), 404);
     assert_eq!(to("COPY", "/d/a%20b.csv", "/none/x", "A: b"), 409);
@@ -218,7 +272,7 @@ fn a_lock_excludes_other_clients() {
     ];
     for (line, field) in requests {
         let body = match line.starts_with("PROPPATCH") {
-            true => "<propertyupdate/>",
+            true => "<propertyupdate xmlns='DAV:'/>",
             false => "",
         };
         let response = ask(&rig, &server, line, &[field], body);
@@ -411,6 +465,42 @@ fn locks_end_by_themselves_unless_they_are_refreshed() {
 }
 
 #[test]
+fn the_owner_of_a_lock_is_reported() {
+    let rig = Rig::new();
+    let server = rig.server();
+    let owner = "<D:owner><D:href>mailto:a@b</D:href></D:owner>";
+    let body = LOCK.replace("</D:lockinfo>", &format!("{owner}</D:lockinfo>"));
+    let response = ask(&rig, &server, "LOCK /e/old.csv", &[], &body);
+    assert!(response.text().contains(owner), "{}", response.text());
+    let discover = "<propfind xmlns='DAV:'><prop><lockdiscovery/></prop></propfind>";
+    let response = ask(&rig, &server, "PROPFIND /e", &["Depth: 1"], discover);
+    assert_eq!(between(response.text(), owner, "<").len(), 1);
+}
+
+#[test]
+fn times_that_cannot_be_stored_are_refused_before_the_upload() {
+    let rig = Rig::new();
+    let server = rig.server();
+    for time in [
+        "-1",
+        "1.5",
+        "+1",
+        "",
+        "4294967296",
+        "9223372036854775807",
+        "x",
+    ] {
+        let field = format!("X-OC-Mtime: {time}");
+        let response = ask(&rig, &server, "PUT /e/new.csv", &[&field], "new");
+        assert_eq!(response.status, 400, "{time}");
+        assert!(rig.memory.node("/e/new.csv").is_none());
+    }
+    let fields = ["X-OC-Mtime: 4294967295"];
+    let response = ask(&rig, &server, "PUT /e/new.csv", &fields, "new");
+    assert_eq!(response.status, 201);
+}
+
+#[test]
 fn the_table_of_locks_is_bounded() {
     let rig = Rig::new();
     let server = rig.server();
@@ -434,6 +524,14 @@ fn entity_tags_in_if_are_conditions() {
         ("If: ([\"x\"]) (Not <DAV:no-lock>)".to_string(), 204),
         ("If: (Not <DAV:no-lock>) x".to_string(), 400),
         ("If: </d/a%20b.csv> (<urn:uuid:0>)".to_string(), 412),
+        (
+            "If: <http://10.0.0.2/e/old.csv> (Not <urn:uuid:0>)".to_string(),
+            412,
+        ),
+        (
+            "If: <http://10.0.0.1/e/old.csv> (Not <urn:uuid:0>)".to_string(),
+            204,
+        ),
     ] {
         let response = ask(&rig, &server, "PUT /e/old.csv", &[&field], "new");
         assert_eq!(response.status, status, "{field}");

@@ -180,16 +180,34 @@ fn slow_readers_end() {
 
 /// Serves a request for a file on this socket; returns the bytes sent, and the time at the end, in ms.
 fn end_of(path: &str, change: impl FnOnce(&mut Socket)) -> (usize, u64) {
+    end_with(&Clock::default(), path, change)
+}
+
+fn end_with(clock: &Clock, path: &str, change: impl FnOnce(&mut Socket)) -> (usize, u64) {
     let memory = with_file();
     memory.file("/large.bin", &vec![7; 100_000]);
-    let clock = Clock::default();
     let head = format!("GET {path} HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
-    let mut socket = Socket::new(&clock, vec![head.into()], End::Silence);
+    let mut socket = Socket::new(clock, vec![head.into()], End::Silence);
     change(&mut socket);
     let sent = socket.sent.clone();
-    let server = Server::new(&memory, &NoInstrument, &clock, CONFIG);
+    let server = Server::new(&memory, &NoInstrument, clock, CONFIG);
     clock.run(server.serve(&mut socket, &mut Buffers::new()));
-    (sent.take().len(), cardiograph_server::Timer::now_ms(&clock))
+    (sent.take().len(), cardiograph_server::Timer::now_ms(clock))
+}
+
+/// A client's system with large buffers lets its client read them before it takes more.
+#[test]
+fn a_patient_server_waits_longer_for_readers() {
+    let with_patience = |write_ms| {
+        let clock = Clock::default();
+        clock.patience_ms.set(Some(120_000));
+        end_with(&clock, "/large.bin", |socket| {
+            socket.write_ms = write_ms;
+        })
+    };
+    assert!(with_patience(5_000).0 > 100_000);
+    assert!(end_of("/large.bin", |socket| socket.write_ms = 5_000).0 < 10_000);
+    assert_eq!(with_patience(1_000_000), (0, 120_000));
 }
 
 #[test]

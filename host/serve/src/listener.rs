@@ -243,10 +243,18 @@ async fn linger(mut stream: TcpStream) -> io::Result<()> {
     Ok(())
 }
 
+/// Period in which a client must take 10 KiB of a response. The system of a client whose receive buffer is full takes
+/// nothing until a sixteenth of it is free; `curl --limit-rate` reads several MB at once and then pauses.
+const PATIENCE_MS: u32 = 120_000;
+
 /// The clock of the server.
 struct Clock(Instant);
 
 impl Timer for Clock {
+    fn patience_ms(&self) -> u32 {
+        PATIENCE_MS
+    }
+
     fn now_ms(&self) -> u64 {
         self.0.elapsed().as_millis() as u64
     }

@@ -2,8 +2,13 @@
 
 mod common;
 
+use cardiograph_record::LiveFiles;
+use cardiograph_serve::DirectoryStorage;
 use common::{Server, noise};
+use std::ffi::OsStr;
 use std::fs;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
 
 #[test]
@@ -174,4 +179,53 @@ fn a_folder_of_ten_thousand_names_is_listed() {
     let page = server.curl(&[&server.url("/")]).unwrap();
     let page = String::from_utf8(page).unwrap();
     assert_eq!(page.matches("?download=1").count(), 10_000);
+}
+
+#[test]
+fn names_that_are_not_utf8_are_listed_without_a_link() {
+    let server = Server::start();
+    server.write("good.txt", "good");
+    let name = OsStr::from_bytes(b"bad\xFF.txt");
+    fs::write(server.directory().join(name), "bad").unwrap();
+    let list = server.curl(&[&server.url("/list?dir=/")]).unwrap();
+    let list: Vec<serde_json::Value> = serde_json::from_slice(&list).unwrap();
+    let bad = list.iter().find(|entry| entry["name"] == "bad\u{FFFD}.txt");
+    let reason = bad.unwrap()["unavailable"].as_str().unwrap();
+    assert!(reason.contains("not UTF-8"), "{reason}");
+    assert_eq!(list.len(), 2);
+    let page = server.get("/").text();
+    assert!(page.contains("<td>bad\u{FFFD}.txt<td>"), "{page}");
+    let tar = server.get("/?tar=1");
+    assert_eq!(tar.status, 409);
+    assert!(tar.text().contains("not UTF-8"));
+}
+
+/// A server that was killed leaves the temporary files of its uploads behind; another server may still use its own.
+#[test]
+fn leftovers_of_uploads_are_removed_at_the_start() {
+    let server = Server::start();
+    fs::create_dir_all(server.path("a/b")).unwrap();
+    let own = ".cardiograph-upload-0.part";
+    for path in [own, "a/b/.cardiograph-upload-7.part", "LOG.CSV.part"] {
+        server.write(path, "left");
+    }
+    let mut upload = server.connect();
+    let head = format!(
+        "PUT /a/new.txt HTTP/1.1\r\nHost: {}\r\nContent-Length: 9\r\n\r\nbegun",
+        server.address
+    );
+    upload.write_all(head.as_bytes()).unwrap();
+    let begun = std::time::Instant::now();
+    while !server.path("a").join(own).exists() {
+        assert!(begun.elapsed() < common::PATIENCE);
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let other = DirectoryStorage::open(&server.directory(), LiveFiles::default()).unwrap();
+    other.remove_leftovers().join().unwrap();
+    assert_eq!(server.names(), ["LOG.CSV.part", "a"]);
+    assert_eq!(fs::read_dir(server.path("a/b")).unwrap().count(), 0);
+    upload.write_all(b" end").unwrap();
+    upload.shutdown(std::net::Shutdown::Write).unwrap();
+    common::read_all(&mut upload);
+    assert_eq!(server.read("a/new.txt"), b"begun end");
 }

@@ -147,7 +147,7 @@ fn removing_a_folder_does_not_follow_links_and_spares_unfinished_recordings() {
     server.write("LOG00000/LOG00001.CSV.part", "data");
     assert_eq!(
         server.request("DELETE /edit?dir=/LOG00000", "", b"").status,
-        403
+        409
     );
     let to = "Destination: /other\r\n";
     assert_eq!(server.request("MOVE /LOG00000", to, b"").status, 403);

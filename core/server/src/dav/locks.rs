@@ -1,10 +1,16 @@
 //! Locks: a table in memory, with a time limit for each.
 
+#[cfg(feature = "webdav")]
+use crate::ROW_BYTES_MAX;
 use crate::path::{Path, parent};
+#[cfg(feature = "webdav")]
+use crate::wire::Room;
 use core::fmt::Write;
 
 /// Number of locks at the same time.
 pub(crate) const LOCKS_MAX: usize = if usize::BITS == 32 { 4 } else { 16 };
+/// Longest owner of a lock, in bytes, as XML.
+const OWNER_BYTES_MAX: usize = if usize::BITS == 32 { 64 } else { 256 };
 /// Duration of a lock that requests none, and longest duration, in s. Clients refresh the locks that they still need.
 const DEFAULT_S: u32 = 600;
 const DURATION_S_MAX: u32 = 3600;
@@ -15,6 +21,9 @@ pub(crate) enum Scope {
     Exclusive,
     Shared,
 }
+
+/// The owner of a lock as its client describes it: XML without declarations. Empty if it is unknown or too long.
+pub(crate) type Owner = heapless::String<OWNER_BYTES_MAX>;
 
 /// The text of a lock's token.
 pub(crate) type Token = heapless::String<45>;
@@ -64,6 +73,7 @@ impl Lock {
 struct Locked {
     path: Path,
     lock: Lock,
+    owner: Owner,
 }
 
 impl Locked {
@@ -119,7 +129,7 @@ impl Locks {
     pub(crate) fn take(
         &mut self,
         path: &Path,
-        (scope, is_deep): (Scope, bool),
+        (scope, is_deep, owner): (Scope, bool, Owner),
         id: u128,
         expires_ms: u64,
     ) -> Result<Lock, NoLock> {
@@ -138,6 +148,7 @@ impl Locks {
         let added = self.0.push(Locked {
             path: path.clone(),
             lock,
+            owner,
         });
         added.map(|()| lock).map_err(|_| NoLock::TableFull)
     }
@@ -167,6 +178,19 @@ impl Locks {
     pub(crate) fn covering<'l>(&'l self, path: &'l str) -> impl Iterator<Item = &'l Lock> {
         let covering = self.0.iter().filter(move |it| it.covers(path));
         covering.map(|it| &it.lock)
+    }
+
+    /// Writes the owner of a lock as an element, if it is known; returns its length.
+    #[cfg(feature = "webdav")]
+    pub(crate) fn write_owner(&self, lock: &Lock, row: &mut [u8; ROW_BYTES_MAX]) -> usize {
+        let found = self.0.iter().find(|it| it.lock.id == lock.id);
+        let Some(Locked { owner, .. }) = found.filter(|it| !it.owner.is_empty()) else {
+            return 0;
+        };
+        let mut room = Room::new(row);
+        // The longest owner fits.
+        let _ = write!(room, "<D:owner>{owner}</D:owner>");
+        room.len()
     }
 
     /// Returns true if the lock with a token covers the path.
@@ -222,7 +246,7 @@ mod tests {
 
     fn take(locks: &mut Locks, text: &str, scope: Scope, is_deep: bool) -> Result<Token, NoLock> {
         let id = 0x0123_4567_89AB_CDEF_0123_4567_89AB_0000 + locks.0.len() as u128;
-        let lock = locks.take(&path(text), (scope, is_deep), id, 1000);
+        let lock = locks.take(&path(text), (scope, is_deep, Owner::new()), id, 1000);
         lock.map(|lock| lock.token())
     }
 

@@ -1,7 +1,7 @@
 //! WebDAV (RFC 4918), classes 1 and 2, as far as it is independent of storage and sockets.
 //!
 //! ```text
-//!   bodies ────── XML ──> requested properties, scope of a lock      (xml.rs)
+//!   bodies ────── XML ──> elements ──> requested properties, locks   (xml.rs, bodies.rs)
 //!   If ────────── state tokens and entity tags                       (condition.rs)
 //!   locks ─────── a bounded table in memory                          (locks.rs)
 //! ```
@@ -9,6 +9,8 @@
 //! `operations/propfind.rs`, `operations/lock.rs`, `operations/permission.rs` and `operations/copy.rs` use them. A server has no properties other
 //! than those of RFC 4918 that a file system knows, and forgets its locks when it restarts.
 
+#[cfg(feature = "webdav")]
+pub(crate) mod bodies;
 pub(crate) mod condition;
 #[cfg_attr(
     not(feature = "webdav"),

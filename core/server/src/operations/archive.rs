@@ -67,6 +67,11 @@ const PATH_TOO_LONG: Refused = Refused::new(
     Status::Conflict,
     "the folder contains a file whose path is longer than 255 bytes: shorten its name where the card is mounted, or download the other files one by one",
 );
+
+const NOT_UTF8: Refused = Refused::new(
+    Status::Conflict,
+    "the folder contains a file whose name is not UTF-8: rename it where the card is mounted, or download the other files one by one",
+);
 /// Start of an FNV-1a hash.
 const HASH_START: u64 = 0xCBF2_9CE4_8422_2325;
 
@@ -206,6 +211,9 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
                     };
                     path.truncate(bytes);
                     if entry.stat.kind == Kind::File && !is_hidden(entry.name) {
+                        if entry.is_approximate {
+                            return Err(NOT_UTF8.into());
+                        }
                         append(path, entry.name).map_err(|_| PATH_TOO_LONG)?;
                         return Ok(Some(entry.stat));
                     }

@@ -115,7 +115,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
             Err(error) => return Err(error.into()),
         };
         let is_if_met = match head.field("If")? {
-            Some(field) => self.is_if_met(field, path, stat.as_ref())?,
+            Some(field) => self.is_if_met(head.host, field, path, stat.as_ref())?,
             None => true,
         };
         let is_growing = stat.is_some_and(|stat| stat.is_growing);

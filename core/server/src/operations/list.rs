@@ -141,7 +141,7 @@ async fn json_entry<C: Read + Write, T: Timer>(
     if entry.stat.is_growing {
         wire.bytes(b",\"growing\":true").await?;
     }
-    if let Some(reason) = unavailable(folder, entry.name) {
+    if let Some(reason) = unavailable(folder, entry) {
         wire.text(format_args!(",\"unavailable\":\"{}\"", Json(reason)))
             .await?;
     }
@@ -155,7 +155,7 @@ async fn html_entry<C: Read + Write, T: Timer>(
     is_read_only: bool,
 ) -> Result<(), Closed> {
     let is_file = entry.stat.kind == Kind::File;
-    let reason = unavailable(folder, entry.name);
+    let reason = unavailable(folder, entry);
     wire.bytes(b"<tr><td>").await?;
     if reason.is_none() {
         wire.bytes(b"<a href=\"").await?;

@@ -2,11 +2,12 @@
 
 use super::condition::Target;
 use super::permission::LOCKED;
+use super::propfind::empty_element;
 use super::upload::done;
 use crate::body::Body;
 use crate::dav::Depth;
+use crate::dav::bodies::{self, Patch, is_microsoft};
 use crate::dav::locks::{Extent, Lock, NoLock, Permission, duration_s};
-use crate::dav::xml;
 use crate::head::Head;
 use crate::path::{Path, append};
 use crate::status::{Fault, Refused, Status};
@@ -37,9 +38,9 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
             Depth::Infinity => true,
             Depth::One => return Err(Refused::bad("a lock has depth 0 or infinity").into()),
         };
-        let scope = xml::lock(body.text(wire).await?)?;
+        let wanted = bodies::lock(body.text(wire).await?)?;
         let duration_ms = 1000 * u64::from(duration_s(head.field("Timeout")?));
-        let Some(scope) = scope else {
+        let Some((scope, owner)) = wanted else {
             let tokens = head.field("If")?.unwrap_or_default();
             let expires_ms = self.timer.now_ms() + duration_ms;
             let lock = self.locks().refresh(path, tokens, expires_ms);
@@ -54,7 +55,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         let expires_ms = self.timer.now_ms() + duration_ms;
         let taken = self
             .locks()
-            .take(path, (scope, is_deep), self.random(), expires_ms);
+            .take(path, (scope, is_deep, owner), self.random(), expires_ms);
         let lock = taken.map_err(|reason| match reason {
             NoLock::Conflict => LOCKED,
             NoLock::TableFull => TABLE_FULL,
@@ -132,7 +133,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
     }
 
     /// Responds to PROPPATCH: no property can be changed. Explorer gives up a copy unless its times are accepted, so the
-    /// response to a client of Microsoft is that they were.
+    /// response to a client that changes only properties of Microsoft is that they were.
     pub(crate) async fn proppatch<C: Read + Write>(
         &self,
         wire: &mut Wire<'_, C, T>,
@@ -140,12 +141,8 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         body: &mut Body<'_>,
         path: &str,
     ) -> Result<(), Fault> {
-        let text = body.text(wire).await?;
-        xml::proppatch(text)?;
-        let status = match text.contains("urn:schemas-microsoft-com:") {
-            true => "200 OK",
-            false => "403 Forbidden",
-        };
+        let body = body.kept_text(wire).await?;
+        let patch = bodies::proppatch(body)?;
         self.storage.open(path).await?;
         self.check_conditions(head, path, Target::Existing).await?;
         wire.closes |= wire.is_old();
@@ -159,10 +156,31 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         )
         .await?;
         super::list::url(wire, path).await?;
-        wire.text(format_args!(
-            "</D:href><D:status>HTTP/1.1 {status}</D:status></D:response></D:multistatus>\n"
-        ))
-        .await?;
+        wire.bytes(b"</D:href>").await?;
+        let groups = match patch {
+            Patch::Accepted => [None, Some("200 OK")],
+            Patch::Refused => [Some("403 Forbidden"), Some("424 Failed Dependency")],
+        };
+        for (of_microsoft, status) in [false, true].into_iter().zip(groups) {
+            let mut names = (0..).map_while(|number| bodies::patched(body, number));
+            let has_any = names.any(|name| is_microsoft(&name) == of_microsoft);
+            let Some(status) = status.filter(|_| has_any || patch == Patch::Accepted) else {
+                continue;
+            };
+            wire.bytes(b"<D:propstat><D:prop>").await?;
+            let mut number = 0;
+            while let Some(name) = bodies::patched(body, number) {
+                if is_microsoft(&name) == of_microsoft {
+                    empty_element(wire, &name).await?;
+                }
+                number += 1;
+            }
+            wire.text(format_args!(
+                "</D:prop><D:status>HTTP/1.1 {status}</D:status></D:propstat>"
+            ))
+            .await?;
+        }
+        wire.bytes(b"</D:response></D:multistatus>\n").await?;
         Ok(wire.finish().await?)
     }
 

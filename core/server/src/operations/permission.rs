@@ -32,9 +32,10 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         Ok(self.locks().permission(path, extent, tokens))
     }
 
-    /// Evaluates the field `If` for a path. Entity tags of other paths never match.
+    /// Evaluates the field `If` for a path. Entity tags of other paths and lists for other servers never match.
     pub(crate) fn is_if_met(
         &self,
+        host: Option<&str>,
         field: &str,
         path: &str,
         stat: Option<&Stat>,
@@ -42,14 +43,17 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         let (mut rest, mut resource) = (field, None);
         let mut is_met = false;
         while let Some((list, after)) = next_list(rest, &mut resource)? {
-            let named = list.resource.map(path_of).transpose()?;
+            let (is_own, named) = match list.resource {
+                Some(url) => path_of(host, url)?,
+                None => (true, None),
+            };
             let subject = named.as_deref().unwrap_or(path);
             let state = State {
                 locks: &self.locks(),
                 path: subject,
                 stat: stat.filter(|_| subject == path),
             };
-            is_met |= list.holds(&state)?;
+            is_met |= list.holds(&state)? && is_own;
             rest = after;
         }
         Ok(is_met)
@@ -74,9 +78,16 @@ impl Resource for State<'_> {
     }
 }
 
-/// Returns the path of a URL in the field `If`.
-fn path_of(url: &str) -> Result<Path, Refused> {
-    decode_path(split_url(url).map_or(url, |(_, path)| path))
+/// Returns true if a URL in the field `If` belongs to this server, and its path.
+fn path_of(host: Option<&str>, url: &str) -> Result<(bool, Option<Path>), Refused> {
+    let (is_own, path) = match split_url(url) {
+        Some((authority, path)) => {
+            let is_own = host.is_none_or(|host| host.eq_ignore_ascii_case(authority));
+            (is_own, path)
+        }
+        None => (true, url),
+    };
+    Ok((is_own, Some(decode_path(path)?)))
 }
 
 /// Returns true if one path is the other, or one contains the other.

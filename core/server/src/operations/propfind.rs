@@ -3,8 +3,9 @@
 use super::list::url;
 use crate::body::Body;
 use crate::dav::Depth;
+use crate::dav::bodies::{self, PROPERTIES, Properties, Property, Wanted};
 use crate::dav::locks::{Lock, Scope};
-use crate::dav::xml::{self, PROPERTIES, Properties, Property, Wanted};
+use crate::dav::xml::{DAV, Name};
 use crate::path::{is_hidden, name, unavailable};
 use crate::range::tag_of;
 use crate::status::{Closed, Fault, Refused, Status};
@@ -35,6 +36,8 @@ struct Subject<'a> {
     name: &'a str,
     stat: &'a Stat,
     wanted: Wanted,
+    /// Body of the request.
+    body: &'a str,
 }
 
 impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
@@ -46,7 +49,8 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         path: &str,
         depth: Depth,
     ) -> Result<(), Fault> {
-        let wanted = xml::propfind(body.text(wire).await?)?;
+        let body = body.kept_text(wire).await?;
+        let wanted = bodies::propfind(body)?;
         if depth == Depth::Infinity {
             return self.refuse_depth(wire).await;
         }
@@ -69,12 +73,13 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
             name: "",
             stat: &stat,
             wanted,
+            body,
         };
         self.describe(wire, &folder).await?;
         while let Some(listing) = &mut listing
             && let Some(entry) = self.storage.next(listing, &mut buffer).await?
         {
-            if is_hidden(entry.name) || unavailable(path, entry.name).is_some() {
+            if is_hidden(entry.name) || unavailable(path, &entry).is_some() {
                 continue;
             }
             let member = Subject {
@@ -82,6 +87,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
                 name: entry.name,
                 stat: &entry.stat,
                 wanted,
+                body,
             };
             self.describe(wire, &member).await?;
         }
@@ -107,7 +113,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         wire.bytes(b"<D:response><D:href>").await?;
         href(wire, subject).await?;
         wire.bytes(b"</D:href>").await?;
-        let (mut has_some, mut lacks_some) = (false, false);
+        let (mut has_some, mut lacks_some) = (false, bodies::unknown(subject.body, 0).is_some());
         for (property, _) in PROPERTIES {
             let has = self.has(property, subject.stat);
             match subject.wanted {
@@ -137,7 +143,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
             && lacks_some
             && set != Properties::ALL
         {
-            self.lacking(wire, set, subject.stat).await?;
+            self.lacking(wire, set, subject).await?;
         }
         wire.bytes(b"</D:response>\n").await
     }
@@ -147,13 +153,18 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         &self,
         wire: &mut Wire<'_, C, T>,
         set: Properties,
-        stat: &Stat,
+        subject: &Subject<'_>,
     ) -> Result<(), Closed> {
         wire.bytes(b"<D:propstat><D:prop>").await?;
         for (property, name) in PROPERTIES {
-            if set.has(property) && !self.has(property, stat) {
+            if set.has(property) && !self.has(property, subject.stat) {
                 wire.text(format_args!("<D:{name}/>")).await?;
             }
+        }
+        let mut number = 0;
+        while let Some(name) = bodies::unknown(subject.body, number) {
+            empty_element(wire, &name).await?;
+            number += 1;
         }
         wire.bytes(b"</D:prop><D:status>HTTP/1.1 404 Not Found</D:status></D:propstat>")
             .await
@@ -255,6 +266,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
             lock.left_s(self.timer.now_ms())
         ))
         .await?;
+        wire.fill(|row| self.locks().write_owner(lock, row)).await?;
         wire.text(format_args!(
             "<D:locktoken><D:href>{}</D:href></D:locktoken><D:lockroot><D:href>",
             lock.token()
@@ -278,6 +290,25 @@ async fn element<C: Read + Write, T: Timer>(
     let name = PROPERTIES[property as usize].1;
     wire.text(format_args!("<D:{name}>{value}</D:{name}>"))
         .await
+}
+
+/// Writes a property without a value.
+pub(crate) async fn empty_element<C: Read + Write, T: Timer>(
+    wire: &mut Wire<'_, C, T>,
+    name: &Name<'_>,
+) -> Result<(), Closed> {
+    let is_dav = name.space == DAV;
+    wire.bytes(if is_dav { b"<D:" } else { b"<" }).await?;
+    wire.bytes(name.local.as_bytes()).await?;
+    if !is_dav {
+        wire.bytes(b" xmlns=\"").await?;
+        for (at, part) in name.space.split('"').enumerate() {
+            wire.bytes(if at > 0 { b"&quot;" } else { b"" }).await?;
+            wire.bytes(part.as_bytes()).await?;
+        }
+        wire.bytes(b"\"").await?;
+    }
+    wire.bytes(b"/>").await
 }
 
 /// Writes the path of a subject; that of a folder ends with a slash.

@@ -46,7 +46,13 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         let to_ms = slice.to_ms.map(|to_ms| to_ms.saturating_add(lag_ms));
         let has_times = slice.from_ms.is_some() || slice.to_ms.is_some();
         let start = match (binary, slice.from_ms) {
-            (None, from_ms) if has_times && bytes > BLOCK => {
+            (None, _) if has_times && bytes <= BLOCK => {
+                if bytes > 0 && !self.begins_recording(file).await? {
+                    return Err(NO_TIMES.into());
+                }
+                0
+            }
+            (None, from_ms) if has_times => {
                 if self.mark(file, 0).await?.is_none() {
                     return Err(NO_TIMES.into());
                 }
@@ -149,6 +155,15 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
             }
         }
         Ok(())
+    }
+
+    /// Returns true if a text begins with the line about a recording. A short one has no marks.
+    async fn begins_recording(&self, file: &S::File) -> Result<bool, Error> {
+        let piece = self.block(file, 0).await?;
+        Ok(piece.is_some_and(|piece| {
+            let mut lines = piece.split(|byte| *byte == b'\n').take(2);
+            lines.any(is_about)
+        }))
     }
 
     /// Returns the block after the last mark whose age is below `from_ms`.

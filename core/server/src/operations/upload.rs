@@ -26,6 +26,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
             Content::Length(bytes) => Some(bytes),
             _ => None,
         };
+        let modified_s = modified_s(head)?;
         let mut upload = self.begin_upload(head, path, bytes).await?;
         let received = loop {
             match body.read(wire, 0).await {
@@ -45,9 +46,9 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
             true => Status::Created,
             false => Status::NoContent,
         };
-        let is_dated = match head.field("X-OC-Mtime")?.map(str::parse) {
-            Some(Ok(modified_s)) => self.storage.set_modified(path, modified_s).await,
-            _ => Ok(false),
+        let is_dated = match modified_s {
+            Some(modified_s) => self.storage.set_modified(path, modified_s.into()).await,
+            None => Ok(false),
         };
         wire.start(status).await?;
         if is_dated == Ok(true) {
@@ -151,6 +152,19 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
                 return Ok(());
             }
         }
+    }
+}
+
+/// Returns the time of the last change that a client of ownCloud sends, in s since 1970.
+fn modified_s(head: &Head) -> Result<Option<u32>, Refused> {
+    let text = head.field("X-OC-Mtime")?;
+    let is_number = text.is_none_or(|text| text.bytes().all(|digit| digit.is_ascii_digit()));
+    let time = text.map(str::parse).transpose();
+    match time {
+        Ok(time) if is_number => Ok(time),
+        _ => Err(Refused::bad(
+            "X-OC-Mtime is not a time from 1970 to 2106 in whole seconds",
+        )),
     }
 }
 

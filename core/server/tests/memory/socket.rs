@@ -16,9 +16,15 @@ use std::task::{Context, Poll, Wake, Waker};
 pub struct Clock {
     now_ms: Cell<u64>,
     next_ms: Cell<Option<u64>>,
+    /// Patience with slow readers; `None` for the default.
+    pub patience_ms: Cell<Option<u32>>,
 }
 
 impl Timer for Clock {
+    fn patience_ms(&self) -> u32 {
+        self.patience_ms.get().unwrap_or(10_000)
+    }
+
     fn now_ms(&self) -> u64 {
         self.now_ms.get()
     }

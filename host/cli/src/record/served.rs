@@ -28,6 +28,9 @@ impl Served {
             write: false,
             auth: args.auth.clone(),
         })?;
+        if !access.is_read_only() {
+            storage.remove_leftovers();
+        }
         print_error(&format!("Serving {} at {}\n", args.target, access.urls()));
         Ok(Served {
             access,

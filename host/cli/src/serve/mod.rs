@@ -86,6 +86,9 @@ fn serve_directory(
             args.target
         ))
     })?;
+    if !access.is_read_only() {
+        storage.remove_leftovers();
+    }
     announce(args, &access)?;
     access.serve(&storage, &NoInstrument, is_stopped)
 }

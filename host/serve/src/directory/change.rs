@@ -1,7 +1,7 @@
 //! Changes of names: rename, remove, create a directory.
 
 use super::aside;
-use super::upload::is_temporary;
+use super::upload::{is_temporary, remove_leftover};
 use crate::beneath::{Root, error_of, is_hidden, stem_of_part};
 use cardiograph_server::Error;
 use rustix::fs::{
@@ -12,8 +12,8 @@ use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-/// Maximum depth of folders that a removal descends into.
-const DEPTH_MAX: usize = 64;
+/// Maximum depth of folders that a removal or search descends into.
+pub const DEPTH_MAX: usize = 64;
 
 /// Renames a file or directory; fails if the new name exists.
 pub async fn rename(root: &Arc<Root>, from: &str, to: &str) -> Result<(), Error> {
@@ -89,10 +89,12 @@ pub async fn set_modified(root: &Arc<Root>, path: &str, modified_s: u64) -> Resu
             last_access: time(0, UTIME_OMIT),
             last_modification: time(modified_s, 0),
         };
-        utimensat(&parent, &name, &times, AtFlags::SYMLINK_NOFOLLOW)
+        utimensat(&parent, &name, &times, AtFlags::SYMLINK_NOFOLLOW)?;
+        // Some file systems store another time if they cannot represent this one.
+        let stored = statat(&parent, &name, AtFlags::SYMLINK_NOFOLLOW)?;
+        Ok(stored.st_mtime == modified_s)
     })
-    .await?;
-    Ok(true)
+    .await
 }
 
 /// Refuses to move a directory with unfinished recordings in it.
@@ -104,9 +106,8 @@ async fn check_movable(parent: &Arc<OwnedFd>, name: &str) -> Result<(), Error> {
     }
 }
 
-/// Refuses to remove a directory that contains unfinished recordings, or anything else that clients cannot see.
+/// Refuses to remove a directory that contains anything that clients cannot see, such as an unfinished recording.
 async fn check_removable(parent: &Arc<OwnedFd>, name: &str) -> Result<(), Error> {
-    check_movable(parent, name).await?;
     let (parent, name) = (Arc::clone(parent), name.to_string());
     match aside(move || has_unseen(&parent, &name, DEPTH_MAX)).await? {
         true => Err(Error::NotEmpty),
@@ -154,6 +155,19 @@ fn has_unfinished(parent: &OwnedFd, name: &str, depth: usize) -> Result<bool, Er
         }
     }
     Ok(false)
+}
+
+/// Removes what interrupted uploads left behind in a directory and below it; errors leave it there.
+pub fn remove_leftovers(directory: &OwnedFd, depth: usize) {
+    for name in names_in(directory).unwrap_or_default() {
+        if is_temporary(&name) {
+            let _ = remove_leftover(directory, &name);
+        } else if let (Ok(inner), Some(depth)) =
+            (open_directory(directory, &name), depth.checked_sub(1))
+        {
+            remove_leftovers(&inner, depth);
+        }
+    }
 }
 
 /// Removes a directory and everything in it. Links are removed, not followed.

@@ -3,8 +3,9 @@
 use super::file::{epoch_at, stat_of, stat_of_growing};
 use crate::beneath::{Root, error_of, is_hidden, stem_of_part};
 use cardiograph_record::LiveFiles;
-use cardiograph_server::{Entry, Error, NameBuffer, Stat};
+use cardiograph_server::{Entry, Error, NAME_BYTES_MAX, NameBuffer, Stat};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, statat};
+use std::ffi::CStr;
 use std::os::fd::OwnedFd;
 
 /// A position in a directory.
@@ -35,9 +36,17 @@ impl Listing {
     pub fn next<'n>(&mut self, buffer: &'n mut NameBuffer) -> Result<Option<Entry<'n>>, Error> {
         for entry in self.entries.by_ref() {
             let entry = entry.map_err(error_of)?;
-            // A name that is not UTF-8 cannot be requested.
             let Ok(name) = entry.file_name().to_str() else {
-                continue;
+                // Such a name cannot be requested.
+                let Some(stat) = unnamed(&self.directory, entry.file_name()) else {
+                    continue;
+                };
+                let name = approximate(entry.file_name());
+                let entry = Entry::new(buffer, &name, stat);
+                return Ok(entry.map(|entry| Entry {
+                    is_approximate: true,
+                    ..entry
+                }));
             };
             let found = match stem_of_part(name) {
                 Some(stem) => growing(&self.directory, &self.live, &self.path, stem),
@@ -67,6 +76,26 @@ fn growing<'n>(
         AtFlags::SYMLINK_NOFOLLOW,
     );
     Some((stem, stat_of_growing(&found.ok()?, &growing)))
+}
+
+/// Returns the properties of an entry whose name is not UTF-8, unless it is a link or has disappeared in the meantime.
+fn unnamed(directory: &OwnedFd, name: &CStr) -> Option<Stat> {
+    let found = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    match FileType::from_raw_mode(found.st_mode) {
+        FileType::RegularFile | FileType::Directory => Some(stat_of(&found, || None)),
+        _ => None,
+    }
+}
+
+/// Returns a name with the replacement character for bytes that are not UTF-8, cut to the longest name.
+fn approximate(name: &CStr) -> String {
+    let mut name = name.to_string_lossy().into_owned();
+    let mut bytes = name.len().min(NAME_BYTES_MAX);
+    while !name.is_char_boundary(bytes) {
+        bytes -= 1;
+    }
+    name.truncate(bytes);
+    name
 }
 
 /// Returns the properties of an entry, unless it is a link or has disappeared in the meantime.

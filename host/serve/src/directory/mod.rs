@@ -25,6 +25,7 @@ use recordings::Index;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use tokio::task::yield_now;
 use upload::Upload;
 
@@ -48,6 +49,15 @@ impl DirectoryStorage {
             live,
             pool: Pool::default(),
             index: Index::default(),
+        })
+    }
+
+    /// Removes what uploads left behind that were interrupted by a crash, in a thread of its own. Uploads in progress, of
+    /// this server or another one, are not affected.
+    pub fn remove_leftovers(&self) -> JoinHandle<()> {
+        let root = Arc::clone(&self.root);
+        std::thread::spawn(move || {
+            change::remove_leftovers(root.directory(), change::DEPTH_MAX);
         })
     }
 }

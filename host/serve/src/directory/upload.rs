@@ -2,7 +2,7 @@
 //!
 //! | step | after an interruption here |
 //! |---|---|
-//! | bytes go to `.cardiograph-upload-N.part` | the old file, and a hidden one that the next upload reuses |
+//! | bytes go to `.cardiograph-upload-N.part` | the old file, and a hidden one that the next start removes |
 //! | the temporary file is made durable | the same |
 //! | it is renamed | **the new file**, or the old one until the directory is durable |
 
@@ -152,18 +152,33 @@ fn temporary_file(parent: &OwnedFd) -> Result<(OwnedFd, String), Error> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(0o644);
         let file = openat(parent, name.as_str(), flags, mode).map_err(error_of)?;
-        if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
-            continue;
-        }
-        // Another upload may have renamed or removed the file before it was locked here.
-        let named = statat(parent, name.as_str(), AtFlags::SYMLINK_NOFOLLOW);
-        let own = fstat(&file).map_err(error_of)?;
-        if named.is_ok_and(|named| (named.st_dev, named.st_ino) == (own.st_dev, own.st_ino)) {
+        if is_taken_over(parent, &name, &file).map_err(error_of)? {
             ftruncate(&file, 0).map_err(error_of)?;
             return Ok((file, name));
         }
     }
     Err(Error::Busy)
+}
+
+/// Locks a temporary file. Returns false if another upload has it.
+fn is_taken_over(parent: &OwnedFd, name: &str, file: &OwnedFd) -> Result<bool, Errno> {
+    if flock(file, FlockOperation::NonBlockingLockExclusive).is_err() {
+        return Ok(false);
+    }
+    // Another upload may have renamed or removed the file before it was locked here.
+    let named = statat(parent, name, AtFlags::SYMLINK_NOFOLLOW);
+    let own = fstat(file)?;
+    Ok(named.is_ok_and(|named| (named.st_dev, named.st_ino) == (own.st_dev, own.st_ino)))
+}
+
+/// Removes a temporary file that no upload uses, in this server or another one.
+pub fn remove_leftover(parent: &OwnedFd, name: &str) -> Result<(), Errno> {
+    let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let file = openat(parent, name, flags, Mode::empty())?;
+    match is_taken_over(parent, name, &file)? {
+        true => unlinkat(parent, name, AtFlags::empty()),
+        false => Ok(()),
+    }
 }
 
 /// Returns true for the name of a temporary file.
