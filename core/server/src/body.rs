@@ -179,7 +179,7 @@ impl<'h> Body<'h> {
         let kept = self.tail.get_mut(self.end..self.end + bytes);
         let kept = kept.ok_or(TOO_LONG_WITH_HEAD)?;
         kept.copy_from_slice(&wire.out[..bytes]);
-        Ok(str::from_utf8(kept).map_err(|_| Fault::Closed)?)
+        str::from_utf8(kept).map_err(|_| Fault::Closed)
     }
 
     fn note_end<C: Read + Write, T: Timer>(&self, wire: &mut Wire<'_, C, T>) {

@@ -130,7 +130,7 @@ fn bodies_that_are_endless_or_malformed_are_refused() {
     }
 }
 
-/// No property can be changed. A client of Microsoft is told that its own ones were, unless it changes others, too.
+/// No property can be changed. A client of Microsoft receives a success for its own ones, unless it changes others, too.
 #[test]
 fn every_property_to_be_changed_has_a_status() {
     let rig = Rig::new();
