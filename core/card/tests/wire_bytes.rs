@@ -133,8 +133,8 @@ fn a_stream_leaves_98_percent_of_the_wire_to_data() {
     // The cards tested differ in page size and in busy times.
     for name in [
         "class10-16g",
-        "kioxia-16g",
-        "sandisk-extreme2-2g",
+        "kioxia-16g-tlc",
+        "sandisk-extreme-ii-2g",
         "toshiba-8g",
     ] {
         let mut profile = Profile::named(name).unwrap();

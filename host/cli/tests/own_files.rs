@@ -74,7 +74,7 @@ fn a_recording_of_given_samples() {
         );
         let run = common::run(
             directory.path(),
-            &["record", "sim:class4@esp32", "--samples", path],
+            &["record", "sim:generic-8g-class4@esp32", "--samples", path],
         );
         assert_eq!(run.code, Some(0), "{}", run.stderr);
     }

@@ -1,4 +1,5 @@
-//! The recorder's promises on the seven cards of study 5, simulated, with a buffer of 64 KiB.
+//! The recorder's promises on the seven cards of study 5, simulated in the present flash model and as fixtures, with a
+//! buffer of 64 KiB.
 //!
 //! `cargo run --release -p cardiograph-compare --example promises [sustained|below|rotate|readers] [MB] [SEEDS] [CARD] \
 //! [MIB]`
@@ -24,7 +25,14 @@ use std::cell::Cell;
 use std::ops::{ControlFlow, RangeInclusive};
 use std::rc::Rc;
 
-const CARDS: [&str; 7] = [
+const CARDS: [&str; 14] = [
+    "team-8g",
+    "sandisk-edge-8g-class4",
+    "kingston-8g-class10",
+    "toshiba-8g-class4",
+    "panasonic-1g",
+    "apacer-1g",
+    "sandisk-industrial-8g-mlc",
     "team-8g-class10",
     "sandisk-edge-8g",
     "kingston-8g",

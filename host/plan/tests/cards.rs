@@ -86,8 +86,8 @@ impl Coverage {
 
 #[test]
 fn an_unmodified_profile() {
-    let profile = Profile::named("kingston-2g").unwrap();
-    check("kingston-2g", &profile, (64 << 20) / 512);
+    let profile = Profile::named("toshiba-8g").unwrap();
+    check("toshiba-8g", &profile, (64 << 20) / 512);
 }
 
 #[test]

@@ -11,7 +11,7 @@ fn a_long_stream_takes_as_long_as_the_driver_on_the_bus() {
     for (card, board) in [
         ("class10-16g", "esp32"),
         ("sandisk-edge-8g", "esp32-s3-sdfat"),
-        ("kioxia-16g", "mega2560"),
+        ("toshiba-8g", "mega2560"),
         ("panasonic-1g-slc", "mega2560-hw"),
     ] {
         let profile = Profile::named(card).unwrap();

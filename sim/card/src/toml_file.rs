@@ -33,8 +33,6 @@ pub const CARDS: &[(&str, &str)] = profiles![
 /// Cards with `model = 1`: fixtures of tests and of published benchmarks, which no list offers.
 pub const FIXTURES: &[(&str, &str)] = profiles![
     "class10-16g",
-    "class4",
-    "third",
     "team-8g-class10",
     "sandisk-edge-8g",
     "kingston-8g",
@@ -42,10 +40,6 @@ pub const FIXTURES: &[(&str, &str)] = profiles![
     "panasonic-1g-slc",
     "apacer-1g-slc",
     "sandisk-industrial-8g",
-    "sandisk-extreme2-2g",
-    "sandisk-1g",
-    "kingston-2g",
-    "kioxia-16g",
 ];
 
 /// Returns the text of the bundled card or fixture of this name; see [`CARDS`] and [`FIXTURES`].

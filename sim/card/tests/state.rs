@@ -7,7 +7,7 @@ const PROFILES: [&str; 5] = [
     "class10-16g",
     "kingston-8g",
     "team-8g-class10",
-    "sandisk-extreme2-2g",
+    "panasonic-1g-slc",
     "sandisk-edge-8g",
 ];
 
@@ -117,14 +117,14 @@ fn every_damaged_state_is_rejected() {
         flipped[at] ^= 1;
         assert_eq!(load(&flipped), Err(StateError::Damaged), "byte {at}");
     }
-    let other = self::profile("class4");
+    let other = self::profile("apacer-1g-slc");
     let error = Card::from_state(&other, &state).map(drop);
     assert_eq!(error, Err(StateError::OtherProfile));
 }
 
 #[test]
 fn a_card_with_defects_is_not_saved() {
-    let profile = profile("class4");
+    let profile = profile("apacer-1g-slc");
     let mut card = Card::new(&profile, Seed::new(1));
     card.flip_bit(1, 1);
     assert_eq!(

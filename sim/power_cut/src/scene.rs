@@ -22,11 +22,11 @@ pub(crate) static NO_CUTS: BTreeMap<usize, Arc<Session>> = BTreeMap::new();
 
 const PROFILES: [&str; 8] = [
     "class10-16g",
-    "class4",
-    "third",
-    "sandisk-1g",
+    "generic-8g-class4",
+    "generic-8g-third",
+    "sandisk-1g-2008",
     "sandisk-edge-8g",
-    "kingston-2g",
+    "kingston-2g-2010",
     "apacer-1g-slc",
     "panasonic-1g-slc",
 ];
