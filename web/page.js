@@ -343,7 +343,7 @@ function showApplication(items) {
   });
   const [columns, ...lines] = items.filter((item) => item.row).map((item) => item.row.split('\t'));
   const cells = (tag, line) => line.map((cell, at) => make(at === 0 ? 'th' : tag,
-    tag === 'td' && at === 0 ? { scope: 'row' } : {}, cell));
+    tag === 'th' ? {} : at === 0 ? { scope: 'row' } : { 'data-label': columns[at] }, cell));
   wide.replaceChildren(make('table', {},
     ...(columns ? [make('thead', {}, make('tr', {}, ...cells('th', columns)))] : []),
     make('tbody', {}, ...lines.map((line) => make('tr', {}, ...cells('td', line))))));

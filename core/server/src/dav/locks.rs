@@ -10,7 +10,11 @@ use core::fmt::Write;
 /// Number of locks at the same time.
 pub(crate) const LOCKS_MAX: usize = if usize::BITS == 32 { 4 } else { 16 };
 /// Longest owner of a lock, in bytes, as XML.
-const OWNER_BYTES_MAX: usize = if usize::BITS == 32 { 64 } else { 256 };
+const OWNER_BYTES_MAX: usize = match (cfg!(feature = "webdav"), usize::BITS) {
+    (false, _) => 0,
+    (true, 32) => 64,
+    (true, _) => 256,
+};
 /// Duration of a lock that requests none, and longest duration, in s. Clients refresh the locks that they still need.
 const DEFAULT_S: u32 = 600;
 const DURATION_S_MAX: u32 = 3600;

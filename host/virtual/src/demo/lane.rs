@@ -105,7 +105,7 @@ impl Lane {
             ring_capacity_bytes: small(RING_BYTES as u64),
             ring_bytes_max: small(ring_bytes_max as u64),
             samples,
-            lost,
+            lost: lost + shown.gone,
             written_bytes,
             rate_bytes_per_s: small(taken_bytes * 1000 / running_ms.max(1)),
             writes: shown.history.len(),

@@ -42,7 +42,8 @@ const WAYS: [(Way, &str, &str); 2] = [
 /// Name of the recorder in requests, and on the page.
 const OURS: (&str, &str) = ("ours", "Cardiograph");
 /// Columns of the table.
-const COLUMNS: &str = "way to log\tsamples\tlost: buffer full\tlost: power cuts\tlongest write";
+const COLUMNS: &str =
+    "way to log\tsamples\tlost: buffer full\tlost: card pulled\tlost: power cuts\tlongest write";
 
 /// A running demo.
 pub(crate) struct Demo {
@@ -100,6 +101,19 @@ impl Demo {
         self.supply.restore();
         self.is_card_out.set(false);
         self.is_cut.set(false);
+    }
+
+    /// Returns the state of the recorder with its samples since the start of the demo, as the table counts them.
+    fn since_start(&self, run: Status) -> Status {
+        let account = self.account.borrow();
+        let (samples, lost, write_us_max) =
+            account.with_run(run.samples, run.lost, run.write_us_max);
+        Status {
+            samples,
+            lost: lost.sum() + account.gone(),
+            write_us_max,
+            ..run
+        }
     }
 
     /// Carries out an action of the page.
@@ -170,8 +184,10 @@ impl Demo {
                     account.with_run(status.samples, status.lost, status.write_us_max);
                 let ms = f64::from(us) / 1000.0;
                 to.put(format_args!(
-                    "{}\t{samples}\t{lost}\t{}\t{ms:.1} ms",
+                    "{}\t{samples}\t{}\t{}\t{}\t{ms:.1} ms",
                     OURS.1,
+                    lost.buffer,
+                    lost.card,
                     account.gone()
                 ));
                 Some(Item::Row)
@@ -185,7 +201,7 @@ impl Demo {
                         to.put(format_args!(" (stopped: {failure})"));
                     }
                     to.put(format_args!(
-                        "\t{}\t{}\t{gone}\t{ms:.1} ms",
+                        "\t{}\t{}\t0\t{gone}\t{ms:.1} ms",
                         tally.samples, tally.lost
                     ));
                     Some(Item::Row)
@@ -239,10 +255,22 @@ impl Shown<'_, '_, '_> {
 
 impl Instrument for Shown<'_, '_, '_> {
     fn status(&self) -> Option<Status> {
-        match self.lane() {
-            Some(lane) => Some(lane.status()),
-            None => self.recorder.status(),
+        match (self.lane(), self.demo) {
+            (Some(lane), _) => Some(lane.status()),
+            (None, Some(demo)) => Some(demo.since_start(self.recorder.status()?)),
+            (None, None) => self.recorder.status(),
         }
+    }
+
+    fn write_fault(&self, text: &mut dyn std::fmt::Write) -> std::fmt::Result {
+        match self.lane() {
+            Some(lane) => text.write_str(&lane.result().2.unwrap_or_default()),
+            None => self.recorder.write_fault(text),
+        }
+    }
+
+    fn write_notice(&self, text: &mut dyn std::fmt::Write) -> std::fmt::Result {
+        self.recorder.write_notice(text)
     }
 
     fn latency(&self, number: u64) -> Option<WriteLatency> {
@@ -284,7 +312,11 @@ impl Instrument for Shown<'_, '_, '_> {
     }
 
     fn gap(&self, number: u64) -> Option<Gap> {
-        self.recorder.gap(number)
+        match self.lane() {
+            // A sketch only counts its losses.
+            Some(_) => None,
+            None => self.recorder.gap(number),
+        }
     }
 
     fn control(&self, command: Command) -> Result<(), Refusal> {
