@@ -25,7 +25,7 @@ const SEED: u64 = 1;
 #[derive(clap::Args)]
 #[command(after_help = "\
 Browsers, curl and `cardiograph get` can list files, and download single files or all files of a session or a day as one
-tar file. Browsers and curl can also upload and remove files, and curl can rename them. Names that begin with a dot, system files, links, and interrupted recordings that have not been repaired yet are not served. Ctrl-C ends the server.
+tar file. Browsers and curl can also upload, rename and remove files. Names that begin with a dot, system files, links, and interrupted recordings that have not been repaired yet are not served. Ctrl-C ends the server.
 By default, only this computer can connect, and it can change files. With --listen, other computers can read files, and with --write or
 --auth also change them. The connection is not encrypted; use it only on networks that you trust.
 A card or a card image is served without mounting it, and is not written to at all without --write or --auth.
