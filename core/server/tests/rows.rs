@@ -392,6 +392,9 @@ fn text_without_marks_and_in_slices() {
         b"1,2\r\n3,4\r\n".repeat(200)
     );
     assert_eq!(get(&memory, "/foreign.csv?from=1").status, 409);
+    memory.file("/short.csv", b"a,b\n1,2\n");
+    assert_eq!(get(&memory, "/short.csv?from=1").status, 409);
+    assert_eq!(get(&memory, "/short.csv?format=csv").status, 200);
 }
 
 /// Returns the samples of `/live?all=1` that come from a file on the card, from `next` on.
