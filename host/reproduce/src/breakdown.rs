@@ -58,7 +58,7 @@ impl Breakdown {
                     Operation::Command => commands += 1,
                     Operation::Read { count, .. } => blocks_read += count,
                     Operation::Write { count, .. } => blocks_written += count,
-                    Operation::Discard { .. } => {}
+                    Operation::Discard { .. } | Operation::Settle => {}
                 }
             }
             let blocks = blocks_read + blocks_written;

@@ -107,14 +107,15 @@ impl Card {
 
     /// Creates a card with defects.
     pub fn with_defects(profile: &Profile, defects: Defects, seed: Seed) -> Card {
+        let controller = Controller::new(profile, seed);
         Card {
             storage: Storage::default(),
             ideal: (!defects.is_none()).then(Storage::default),
             unreadable: HashSet::new(),
-            in_flight: InFlight::new(defects.volatile_blocks),
+            in_flight: InFlight::new(defects.volatile_blocks, controller.receives_ahead()),
             defects,
             random: seed.stream("defects"),
-            controller: Controller::new(profile, seed),
+            controller,
             blocks: profile.capacity_bytes / BLOCK_BYTES as u64,
             stream: None,
         }
@@ -247,7 +248,10 @@ impl Card {
     /// Ends a stream of writes; returns how long the card is busy, in ns.
     pub fn stream_end(&mut self, now_ns: u64) -> u64 {
         match self.stream.take() {
-            Some(mut stream) => self.flush(now_ns, &mut stream),
+            Some(mut stream) => {
+                let busy_ns = self.flush(now_ns, &mut stream);
+                busy_ns + self.controller.settle(now_ns.saturating_add(busy_ns))
+            }
             None => 0,
         }
     }
@@ -376,8 +380,9 @@ impl Card {
 
     /// Programs blocks of one page, which become durable at the end of the busy time.
     fn program(&mut self, now_ns: u64, busy: Busy, start: u64, data: &[Block]) {
-        let end_ns = now_ns.saturating_add(busy.total_ns);
-        self.in_flight.begin(end_ns - busy.program_ns..end_ns);
+        let end_ns = now_ns.saturating_add(busy.total_ns + busy.behind_ns);
+        self.in_flight
+            .begin(now_ns, end_ns - busy.program_ns..end_ns);
         for (block, data) in (start..).zip(data) {
             let physical_block = self.physical_block(block);
             self.in_flight.save_old(

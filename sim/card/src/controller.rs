@@ -16,6 +16,7 @@
 use crate::energy::{Energy, Meter};
 use crate::flash::Flash;
 use crate::nand::Work;
+use crate::received::Received;
 use crate::state::{Reader, Writer};
 use crate::translation::Written;
 use crate::{Profile, StateError};
@@ -48,6 +49,8 @@ pub enum Operation {
         /// Number of blocks.
         count: u64,
     },
+    /// Wait until the pages received are in flash.
+    Settle,
 }
 
 /// An operation in a trace, with its start and busy time. Replaying a trace on another card shows how that
@@ -67,8 +70,11 @@ pub struct TimedOperation {
 pub struct Busy {
     /// Total busy time, in ns.
     pub total_ns: u64,
-    /// Last phase of the busy time, in which the controller programs the page, in ns.
+    /// Time for which the controller programs the page, in ns: the last phase of the busy time, unless the card
+    /// receives while it programs.
     pub program_ns: u64,
+    /// Time after the busy time until the page is in flash, in ns; 0 unless the card receives while it programs.
+    pub behind_ns: u64,
 }
 
 /// A card without data: the busy time of each command.
@@ -83,6 +89,7 @@ pub struct Controller {
     idle_after_ns: u64,
     sleep_after_ns: u64,
     wake_ns: u64,
+    received: Received,
     /// Time at which the last command is complete, in ns.
     ready_ns: u64,
     /// Time up to which idle time has been accounted for.
@@ -106,6 +113,7 @@ impl Controller {
             idle_after_ns: u64::from(controller.idle_after_us) * 1000,
             sleep_after_ns: u64::from(power.sleep_after_us) * 1000,
             wake_ns: u64::from(power.wake_us) * 1000,
+            received: Received::new(profile.ftl().receive_pages),
             ready_ns: 0,
             accounted_ns: 0,
             awake_until_ns: u64::from(power.sleep_after_us) * 1000,
@@ -142,6 +150,7 @@ impl Controller {
             Operation::Write { start, count } => self.write(now_ns, start, count).total_ns,
             Operation::Read { start, count } => self.read(now_ns, start, count),
             Operation::Discard { start, count } => self.discard(now_ns, start, count),
+            Operation::Settle => self.settle(now_ns),
         }
     }
 
@@ -163,23 +172,48 @@ impl Controller {
     /// Accepts a command; returns how long this takes, including the time to wake up, in ns.
     pub fn command(&mut self, now_ns: u64) -> u64 {
         let wake_up_ns = self.advance_to_command(now_ns);
+        let unsettled_ns = self.received.take(now_ns);
         self.flash.begin_command();
         self.work(
             now_ns,
             Operation::Command,
             Work::default(),
-            wake_up_ns + self.command_ns,
+            unsettled_ns + wake_up_ns + self.command_ns,
         )
     }
 
-    /// Writes consecutive blocks that have been received; returns how long the card is busy, in ns.
+    /// Writes consecutive blocks that have been received; returns how long the card is busy, in ns. If the card receives
+    /// while it programs, the blocks are in flash only when it has [settled](Controller::settle).
     pub fn write(&mut self, now_ns: u64, start: u64, count: u64) -> Busy {
         let wake_up_ns = self.advance_to_command(now_ns);
         let Written { work, program_ns } = self.flash.write(start, count);
+        let needed_ns = wake_up_ns + work.ns;
+        let (busy_ns, behind_ns) = self.received.push(now_ns, needed_ns);
+        let operation = Operation::Write { start, count };
+        self.work_visibly(now_ns, operation, work, busy_ns);
         Busy {
-            total_ns: self.work(now_ns, Operation::Write { start, count }, work, wake_up_ns),
+            total_ns: busy_ns,
             program_ns,
+            behind_ns,
         }
+    }
+
+    /// Waits until the pages received are in flash, as at the end of a command; returns how long the card is busy, in ns.
+    pub fn settle(&mut self, now_ns: u64) -> u64 {
+        let busy_ns = self.received.take(now_ns);
+        match busy_ns {
+            0 => self.trace(now_ns, Operation::Settle, 0),
+            _ => {
+                self.account_idle(now_ns);
+                self.work_visibly(now_ns, Operation::Settle, Work::default(), busy_ns);
+            }
+        }
+        busy_ns
+    }
+
+    /// Returns true if the card receives pages while it programs earlier ones.
+    pub(crate) fn receives_ahead(&self) -> bool {
+        self.received.is_ahead()
     }
 
     /// Returns the longest busy time of a write that only programs a page, in ns; `None` for a profile with `model = 1`,
@@ -206,7 +240,8 @@ impl Controller {
         let page_blocks = self.flash.blocks_per_page();
         let first = (start / page_blocks) as u32;
         // A card that falls asleep between two pages takes time to wake up.
-        if idle_max_ns > self.sleep_after_ns || self.trace.is_some() || self.is_off {
+        let is_single = self.trace.is_some() || self.receives_ahead();
+        if idle_max_ns > self.sleep_after_ns || is_single || self.is_off {
             return 0;
         }
         let collects = idle_max_ns > self.idle_after_ns;
@@ -235,6 +270,8 @@ impl Controller {
         let command_ns = self.command(now_ns);
         let mut busy = self.write(now_ns + command_ns, start, count);
         busy.total_ns += command_ns;
+        busy.total_ns += self.settle(now_ns + busy.total_ns);
+        busy.behind_ns = 0;
         busy
     }
 
@@ -262,6 +299,7 @@ impl Controller {
         self.account_idle(now_ns);
         self.meter.power_cut(now_ns);
         self.flash.power_cut();
+        self.received.take(now_ns);
         self.is_off = true;
     }
 
@@ -343,17 +381,26 @@ impl Controller {
 
     fn work(&mut self, now_ns: u64, operation: Operation, work: Work, overhead_ns: u64) -> u64 {
         let busy_ns = work.ns + overhead_ns;
+        self.work_visibly(now_ns, operation, work, busy_ns);
+        busy_ns
+    }
+
+    /// Accounts for an operation after whose start the card is busy for `busy_ns`.
+    fn work_visibly(&mut self, now_ns: u64, operation: Operation, work: Work, busy_ns: u64) {
         self.busy_ns += busy_ns;
+        self.trace(now_ns, operation, busy_ns);
+        self.meter.busy(now_ns, busy_ns, work.nj);
+        self.idle_from(now_ns.saturating_add(busy_ns));
+    }
+
+    fn trace(&mut self, start_ns: u64, operation: Operation, busy_ns: u64) {
         if let Some(trace) = &mut self.trace {
             trace.push(TimedOperation {
                 operation,
-                start_ns: now_ns,
+                start_ns,
                 busy_ns,
             });
         }
-        self.meter.busy(now_ns, busy_ns, work.nj);
-        self.idle_from(now_ns.saturating_add(busy_ns));
-        busy_ns
     }
 }
 

@@ -29,6 +29,7 @@ mod energy;
 mod flash;
 mod nand;
 mod profile;
+mod received;
 mod state;
 mod storage;
 mod toml_file;

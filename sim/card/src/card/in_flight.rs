@@ -3,17 +3,26 @@
 use crate::Block;
 use crate::storage::Storage;
 use std::collections::{HashSet, VecDeque};
+use std::ops::Range;
 
 /// Old contents of blocks whose new contents may not be in flash yet.
 #[derive(Clone)]
 pub(super) struct InFlight {
     /// Number of blocks that the card reports as durable although they are only in RAM.
     volatile_blocks: usize,
-    /// Old contents of blocks, oldest first; the last `current` entries belong to the page being
-    /// programmed.
+    /// True if a page may be received while earlier ones are programmed.
+    is_ahead: bool,
+    /// Old contents of blocks, oldest first; the last entries belong to `pages`.
     old_blocks: VecDeque<OldBlock>,
-    current: usize,
-    program_ns: std::ops::Range<u64>,
+    /// Pages that are being programmed, or wait for it, oldest first.
+    pages: VecDeque<PageInFlight>,
+}
+
+/// A page that is not in flash yet.
+#[derive(Clone)]
+struct PageInFlight {
+    program_ns: Range<u64>,
+    blocks: usize,
 }
 
 #[derive(Clone)]
@@ -44,32 +53,48 @@ impl Torn {
 }
 
 impl InFlight {
-    pub(super) fn new(volatile_blocks: u32) -> InFlight {
+    pub(super) fn new(volatile_blocks: u32, is_ahead: bool) -> InFlight {
         InFlight {
             volatile_blocks: volatile_blocks as usize,
+            is_ahead,
             old_blocks: VecDeque::new(),
-            current: 0,
-            program_ns: 0..0,
+            pages: VecDeque::new(),
         }
     }
 
-    /// Starts programming a page; the previous page is complete.
-    pub(super) fn begin(&mut self, program_ns: std::ops::Range<u64>) {
-        self.complete();
-        self.program_ns = program_ns;
+    /// Starts a page that was received at `now_ns`. The previous pages are complete, unless the card receives ahead.
+    pub(super) fn begin(&mut self, now_ns: u64, program_ns: Range<u64>) {
+        match self.is_ahead {
+            true => self.complete_until(now_ns),
+            false => self.complete(),
+        }
+        self.pages.push_back(PageInFlight {
+            program_ns,
+            blocks: 0,
+        });
     }
 
     /// Extends the programming in progress; a completed page stays complete.
     pub(super) fn extend_busy(&mut self, now_ns: u64, extra_ns: u64) {
-        if now_ns < self.program_ns.end {
-            self.program_ns.end = self.program_ns.end.saturating_add(extra_ns);
+        let in_flight = self.pages.iter_mut();
+        for page in in_flight.filter(|page| now_ns < page.program_ns.end) {
+            page.program_ns.end = page.program_ns.end.saturating_add(extra_ns);
         }
     }
 
-    /// Completes the page in flight, if any.
+    /// Completes the pages in flight, if any.
     pub(super) fn complete(&mut self) {
-        self.current = 0;
-        let surplus = self.old_blocks.len().saturating_sub(self.volatile_blocks);
+        self.complete_until(u64::MAX);
+    }
+
+    fn complete_until(&mut self, now_ns: u64) {
+        let is_complete = |page: &PageInFlight| page.program_ns.end <= now_ns;
+        while self.pages.front().is_some_and(is_complete) {
+            self.pages.pop_front();
+        }
+        let current: usize = self.pages.iter().map(|page| page.blocks).sum();
+        let kept = current + self.volatile_blocks;
+        let surplus = self.old_blocks.len().saturating_sub(kept);
         self.old_blocks.drain(..surplus);
     }
 
@@ -95,7 +120,9 @@ impl InFlight {
         };
         storage.read(physical_block, &mut old.stored);
         self.old_blocks.push_back(old);
-        self.current += 1;
+        if let Some(page) = self.pages.back_mut() {
+            page.blocks += 1;
+        }
     }
 
     /// Rolls back blocks that are not in flash at `now_ns`; returns the torn page, if any.
@@ -106,16 +133,21 @@ impl InFlight {
         unreadable: &mut HashSet<u64>,
         mut ideal: Option<&mut Storage>,
     ) -> Option<Torn> {
-        if now_ns >= self.program_ns.end {
-            self.complete();
-        }
-        let current = std::mem::take(&mut self.current);
+        self.complete_until(now_ns);
+        let mut pages = std::mem::take(&mut self.pages);
+        let oldest = pages.front();
+        let programmed = oldest.map_or(0, |page| page.blocks);
+        let program_ns = oldest.map_or(0..0, |page| page.program_ns.clone());
+        let current: usize = pages.drain(..).map(|page| page.blocks).sum();
         let mut blocks = Vec::new();
         for (age, old) in self.old_blocks.drain(..).rev().enumerate() {
             if age < current {
                 let mut new = [0; _];
                 storage.read(old.physical_block, &mut new);
-                blocks.push((old.physical_block, new));
+                // Pages that wait are still complete in their old blocks.
+                if age >= current - programmed {
+                    blocks.push((old.physical_block, new));
+                }
                 if let Some(ideal) = ideal.as_mut() {
                     // Without a separate copy, the ideal and the actual contents were the same.
                     let data = old.ideal.as_deref().unwrap_or(&old.stored);
@@ -127,10 +159,10 @@ impl InFlight {
                 unreadable.insert(old.physical_block);
             }
         }
-        let begun = self.program_ns.contains(&now_ns) && !blocks.is_empty();
+        let begun = program_ns.contains(&now_ns) && !blocks.is_empty();
         begun.then(|| Torn {
             blocks,
-            done: done_of_2_16(now_ns, &self.program_ns),
+            done: done_of_2_16(now_ns, &program_ns),
         })
     }
 }

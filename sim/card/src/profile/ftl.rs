@@ -24,6 +24,8 @@ pub struct Ftl {
     /// and Givargis, "Deterministic Service Guarantees for NAND Flash using Partial Block Cleaning", 2008); 0 for as many
     /// as the stall limit allows.
     pub step_pages: u32,
+    /// Number of pages that the card receives while it programs earlier ones; with 0, it is busy until each page is in flash.
+    pub receive_pages: u32,
     /// Changes of the mapping that the card records in a journal before it writes its tables back.
     pub map_journal_entries: u32,
     /// Reads of a block after which its data are moved, because reads disturb the cells.
@@ -76,6 +78,7 @@ impl Default for Ftl {
             victim: Victim::Fifo,
             commit_us: 0,
             step_pages: 0,
+            receive_pages: 0,
             map_journal_entries: 4096,
             refresh_reads: 100_000,
             read_retry_percent: 50,
@@ -288,10 +291,11 @@ impl Profile {
 }
 
 impl Ftl {
-    fn ranges(&self) -> [Range; 5] {
+    fn ranges(&self) -> [Range; 6] {
         [
             Range::new("ftl.commit_us", self.commit_us, 0..=100_000),
             Range::new("ftl.step_pages", self.step_pages, 0..=65_536),
+            Range::new("ftl.receive_pages", self.receive_pages, 0..=8),
             Range::new(
                 "ftl.map_journal_entries",
                 self.map_journal_entries,
