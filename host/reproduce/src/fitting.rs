@@ -84,7 +84,10 @@ pub fn template(like: &Profile) -> Profile {
     let mut card = like.clone();
     card.model = 2;
     card.member.clear();
-    card.ftl = Some(FtlProfile::default());
+    card.ftl = Some(FtlProfile {
+        receive_pages: like.ftl().receive_pages,
+        ..FtlProfile::default()
+    });
     let flash = &mut card.flash;
     let bits = flash.program_us.len();
     let mean_us;
@@ -125,6 +128,9 @@ fn value(bound: &Bound, place: f64) -> u32 {
 fn fit_together(profile: &mut Profile) {
     let flash = &mut profile.flash;
     flash.log_program_us = flash.program_us.first().copied().unwrap_or_default();
+    // Of large units, a card has few: the spare blocks are at most a tenth of them.
+    let units = (profile.blocks() - u64::from(profile.flash.spare_blocks)) as u32;
+    profile.flash.spare_blocks = profile.flash.spare_blocks.min(units / 10);
     profile.flash.spare_blocks += profile.reserved_blocks() + 1;
 }
 

@@ -8,7 +8,7 @@ use std::fmt::Write;
 pub struct Fitted {
     /// The fitted card.
     pub profile: Profile,
-    /// Sum of the squared logarithms of the ratios.
+    /// Weighted sum of the squared logarithms of the ratios.
     pub loss: f64,
     /// Simulated divided by published numbers.
     pub ratios: Vec<f64>,
@@ -50,6 +50,10 @@ fn sources(profile: &Profile) -> Vec<(&'static str, &'static str)> {
         ("mapping", "assumed"),
         ("victim", "assumed"),
         ("map_journal_entries", "assumed"),
+        (
+            "receive_pages",
+            "not fitted; 1 means a second buffer (SanDisk SD Card Product Manual 2.2, 2004, page 4-45)",
+        ),
         ("refresh_reads", "assumed"),
         ("read_retry_percent", "assumed"),
         ("fill_percent", "assumed: the seed draws it between these"),

@@ -238,7 +238,7 @@ impl Profile {
         )?;
         let units = self.units();
         values.must(
-            controller.log_blocks < units,
+            self.log_blocks() < units,
             "controller.log_blocks",
             &controller.log_blocks,
             &format!("less than {units}, the blocks of the card"),
