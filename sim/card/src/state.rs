@@ -46,6 +46,7 @@
 //! | u32, u64\[n\] | entries left in the journal of the mapping tables; one bit for each page of them that changed |
 //! | u64, u64, u64 | garbage-collection debt in ns and nJ; blocks that it frees |
 //! | u64, u64 | garbage collection begun while idle, in ns and nJ |
+//! | u64 | garbage-collection debt that is overdue, in ns |
 //! | u64, u64 | pages programmed; erases before the next move of wear levelling |
 //!
 //! followed, with hybrid mapping, by
@@ -69,7 +70,7 @@ use crate::{Card, Profile};
 use std::fmt;
 
 pub(crate) const MAGIC: [u8; 8] = *b"CGRCARD\0";
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 
 /// Reason why a state was not saved or loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

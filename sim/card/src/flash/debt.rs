@@ -1,8 +1,9 @@
-//! Garbage-collection debt: work whose results are needed already, and whose time later operations take.
+//! Garbage-collection debt: work whose results are needed already, and whose time later operations take. A write waits for at
+//! most the stall limit of the specification at once; what it leaves is overdue, and the next writes run it first.
 
 use crate::nand::Work;
 
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(super) struct Debt {
     /// Work that writes have to wait for.
     pub(super) due: Work,
@@ -10,12 +11,34 @@ pub(super) struct Debt {
     pub(super) blocks: u64,
     /// Work begun while the host was idle; the host waits for it only if no block is left.
     pub(super) idle: Work,
+    /// Part of the due work that later blocks depend on, in ns: writes run it before anything else.
+    pub(super) overdue_ns: u64,
+    /// Longest time for which a write waits for work at once, in ns.
+    limit_ns: u64,
 }
 
 impl Debt {
+    pub(super) fn new(limit_ns: u64) -> Debt {
+        Debt {
+            due: Work::default(),
+            blocks: 0,
+            idle: Work::default(),
+            overdue_ns: 0,
+            limit_ns,
+        }
+    }
+
+    /// Runs due work after a write: for at most `step_ns`, or up to the limit if work is overdue.
+    pub(super) fn run_for_write(&mut self, step_ns: u64) -> Work {
+        let limit_ns = step_ns.max(self.overdue_ns.min(self.limit_ns));
+        self.run(limit_ns)
+    }
+
     /// Runs due work for at most `limit_ns`.
     pub(super) fn run(&mut self, limit_ns: u64) -> Work {
-        run(&mut self.due, limit_ns)
+        let done = run(&mut self.due, limit_ns);
+        self.overdue_ns = self.overdue_ns.saturating_sub(done.ns);
+        done
     }
 
     /// Runs work begun while the host was idle for at most `limit_ns`.
@@ -23,19 +46,24 @@ impl Debt {
         run(&mut self.idle, limit_ns)
     }
 
-    /// Runs the share of the work that frees the next block.
+    /// Runs the share of the work that frees the next block, up to the limit. The rest is overdue, and the block is one
+    /// of the spares.
     pub(super) fn run_for_block(&mut self) -> Work {
         if self.blocks <= 1 {
             return self.run_all();
         }
         let share_ns = self.due.ns / self.blocks;
         self.blocks -= 1;
-        run(&mut self.due, share_ns)
+        self.overdue_ns = self.overdue_ns.max(share_ns);
+        self.run(share_ns.min(self.limit_ns))
     }
 
+    /// Runs all work, up to the limit; the rest is overdue.
     pub(super) fn run_all(&mut self) -> Work {
         self.blocks = 0;
-        std::mem::take(&mut self.due) + std::mem::take(&mut self.idle)
+        self.due += std::mem::take(&mut self.idle);
+        self.overdue_ns = self.due.ns;
+        self.run(self.limit_ns)
     }
 
     pub(super) fn is_none(&self) -> bool {

@@ -50,8 +50,8 @@ pub(crate) struct Ftl {
     commit_us: u32,
     /// True if the present command has not been committed.
     is_commit_due: bool,
-    /// Longest garbage collection that one write waits for, in ns.
-    stall_limit_ns: u64,
+    /// Longest garbage collection that one write waits for unless it is overdue, in ns.
+    step_ns: u64,
     idle_free_blocks: u32,
     wear_levelling_erases: u64,
     pub(super) next_wear_move: u64,
@@ -76,7 +76,7 @@ impl Ftl {
                 nand: Nand::new(profile, seed),
                 pool: Pool::new(profile, seed),
                 table: Table::new(entries, profile.page_bytes(), ftl.map_journal_entries),
-                debt: Debt::default(),
+                debt: Debt::new(u64::from(controller.stall_limit_us) * 1000),
                 refresh_reads: ftl.refresh_reads,
                 programmed: 0,
             },
@@ -86,7 +86,7 @@ impl Ftl {
             blocks_per_page: profile.page_bytes() / BLOCK_BYTES as u64,
             commit_us: ftl.commit_us,
             is_commit_due: false,
-            stall_limit_ns: u64::from(profile.longest_collection_us()) * 1000,
+            step_ns: u64::from(profile.longest_collection_us()) * 1000,
             idle_free_blocks: controller.idle_free_blocks,
             wear_levelling_erases: controller.wear_levelling_erases.into(),
             next_wear_move: controller.wear_levelling_erases.into(),
@@ -149,7 +149,7 @@ impl Ftl {
             written.work += before + program;
             written.program_ns = program.ns;
             self.level_wear();
-            written.work += self.chip.debt.run(self.stall_limit_ns);
+            written.work += self.chip.debt.run_for_write(self.step_ns);
             block = page_end;
         }
         written

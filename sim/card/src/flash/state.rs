@@ -1,7 +1,6 @@
 //! The state of the flash as bytes; `crate::state` describes the format.
 
 use super::bits::Bits;
-use super::debt::Debt;
 use super::ftl::{Ftl, Mapping};
 use super::hybrid::{Hybrid, NONE, OpenUnit};
 use super::paged::Paged;
@@ -20,6 +19,7 @@ impl Ftl {
         write_work(to, chip.debt.due);
         to.u64(chip.debt.blocks);
         write_work(to, chip.debt.idle);
+        to.u64(chip.debt.overdue_ns);
         to.u64(chip.programmed);
         to.u64(self.next_wear_move);
         match &self.mapping {
@@ -43,11 +43,9 @@ impl Ftl {
             .iter()
             .map(|w| w.count_ones())
             .sum();
-        chip.debt = Debt {
-            due: read_work(from)?,
-            blocks: from.u64()?,
-            idle: read_work(from)?,
-        };
+        let debt = &mut chip.debt;
+        (debt.due, debt.blocks, debt.idle) = (read_work(from)?, from.u64()?, read_work(from)?);
+        debt.overdue_ns = from.u64()?;
         chip.programmed = from.u64()?;
         self.next_wear_move = from.u64()?;
         let blocks = chip.pool.all();
