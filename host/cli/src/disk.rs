@@ -267,17 +267,21 @@ fn measure_once(
     failed.extend(before.failed.iter().cloned());
     failed.sort_by_key(|block| block.offset_bytes);
     measured.disk = Some(summary(disk.identity(), is_overwritten, &failed));
+    let changed = changed(&disk);
     if let Some(first) = failed.first() {
+        let remedy = match changed {
+            // The run ends with the reason.
+            Some(_) => "",
+            None => "; do not trust the disk with data",
+        };
         measured.warnings.push(format!(
-            "{} blocks failed, the first at byte {} of the disk ({}); do not trust the disk with data",
+            "{} blocks failed, the first at byte {} of the disk ({}){remedy}",
             failed.len(),
             first.offset_bytes,
             first.error
         ));
     }
-    if let Some(changed) = changed(&disk) {
-        measured.failed = Some(changed);
-    }
+    measured.failed = changed.or(measured.failed);
     (measured, disk)
 }
 

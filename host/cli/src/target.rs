@@ -122,8 +122,14 @@ pub fn check_cleared(directory: &Directory) -> Result<(), Failure> {
         None => Ok(()),
         Some(folder) => {
             let is_empty = || Some(folder.read_dir().ok()?.next().is_none());
-            let reason = "it is not empty: move files that are yours elsewhere first";
-            let reason = (is_empty() == Some(false)).then(|| io::Error::other(reason));
+            // A folder with files stays, and the error is the reason.
+            let reason = (is_empty() == Some(false)).then(|| std::fs::remove_dir(&folder).err());
+            let reason = reason.flatten().map(|error| match error.kind() {
+                ErrorKind::DirectoryNotEmpty => {
+                    io::Error::other("it is not empty: move files that are yours elsewhere first")
+                }
+                _ => error,
+            });
             Err(disk::not_removed(&folder, reason.as_ref()))
         }
     }

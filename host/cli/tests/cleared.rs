@@ -170,6 +170,35 @@ fn a_folder_that_cannot_be_removed_is_named() {
 }
 
 #[test]
+fn files_that_became_immutable_are_the_reason_and_not_files_of_others() {
+    let own = directory();
+    let card = own.path().join("card");
+    fs::create_dir(&card).unwrap();
+    fs::write(own.path().join("paced.toml"), paced(100)).unwrap();
+    let attribute = |change: &str| {
+        let done = Command::new("chattr")
+            .args(["-R", change])
+            .arg(&card)
+            .output();
+        done.is_ok_and(|done| done.status.success())
+    };
+    let args = ["bench", "--workload", "paced.toml", "card"];
+    let child = command(own.path(), &args).spawn().unwrap();
+    wait_until(|| card.join("writeTimeTemp/test_0").exists());
+    if !attribute("+i") {
+        eprintln!("no attributes of files here: not tested");
+        finished(child);
+        return;
+    }
+    let run = finished(child);
+    assert!(attribute("-i"));
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    let cause = "writeTimeTemp: could not be removed (Operation not permitted";
+    assert!(run.stderr.contains(cause), "{}", run.stderr);
+    assert!(!run.stderr.contains("not empty"), "{}", run.stderr);
+}
+
+#[test]
 fn a_check_that_is_ended_names_what_it_could_not_remove() {
     let own = directory();
     let card = own.path().join("card");

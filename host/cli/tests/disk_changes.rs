@@ -6,8 +6,9 @@ mod disk_runs;
 mod disks;
 
 use common::loop_disk::LoopDisk;
-use common::{assert_refused, directory, results, run};
-use disk_runs::{BYTES, assert_one_error, error_after, with_bad_blocks};
+use common::signals::wait_for_handler;
+use common::{Run, assert_refused, command, directory, results, run};
+use disk_runs::{BYTES, LONG, assert_one_error, error_after, with_bad_blocks};
 use disks::{Loop, in_a_namespace};
 use serde_json::Value;
 use std::fs;
@@ -190,6 +191,30 @@ fn a_disk_that_shrinks_is_not_called_a_fake() {
         let change = "the capacity changed during the run, from 268435456 B to 4096 B";
         assert_one_error(&error, &[&disk.device, change, "run the command again"]);
     }
+}
+
+#[test]
+fn a_disk_that_shrinks_while_it_is_read_is_not_blamed() {
+    let Some(disk) = LoopDisk::new(8 * BYTES) else {
+        return;
+    };
+    let own = directory();
+    fs::write(own.path().join("long.toml"), LONG).unwrap();
+    let device = disk.device.as_str();
+    let args = ["bench", device, "--workload", "long.toml", "--for", "2s"];
+    let child = command(own.path(), &args).spawn().unwrap();
+    wait_for_handler(&child);
+    disk.resize(4096);
+    let run = Run::from(child.wait_with_output().unwrap());
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    let change = "the capacity changed during the run, from 268435456 B to 4096 B";
+    assert_one_error(&run.stderr, &[device, change, "run the command again"]);
+    assert!(
+        run.stdout.contains("blocks failed, the first at byte"),
+        "{}",
+        run.stdout
+    );
+    assert!(!run.stdout.contains("do not trust"), "{}", run.stdout);
 }
 
 #[test]

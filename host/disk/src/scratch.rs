@@ -339,7 +339,7 @@ impl Attached {
         // open, detaching it only asks for that at the last close. It waits until this process has opened it, too.
         const SCRIPT: &str = r#"
             d=$("$0" --find --show --direct-io=on --sector-size "$4" --offset "$1" --sizelimit "$2" "$3") || exit 1
-            exec 3<"$d"; "$0" --detach "$d" && echo "$d" && cat >/dev/null"#;
+            exec 3<"$d"; "$0" --detach "$d" && echo "$d" && { read -r _ || :; }"#;
         let failed = |said: String| ScratchError::Tool {
             name: String::from("losetup"),
             said,
