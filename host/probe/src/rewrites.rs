@@ -156,7 +156,7 @@ impl Set {
                     )));
                 }
                 None => (2 * sustained).min(most),
-                // What was in the log before the probe has to be copied, too: only copying that remains counts.
+                // The log held pages before the probe, which have to be copied, too: only copying that remains counts.
                 Some(copying) if copying == sustained + 1 => copying,
                 Some(copying) => u64::midpoint(sustained, copying),
             };

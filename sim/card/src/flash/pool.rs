@@ -25,7 +25,7 @@ pub(super) struct Pool {
     erases: u64,
 }
 
-/// What is counted for a block; together, because an operation needs both.
+/// Counters of a block, together because an operation needs both.
 #[derive(Clone, Copy, Default)]
 struct Counts {
     /// Erases so far, during the simulation.
