@@ -119,8 +119,16 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 /// Shows the result, writes the JSON, and returns the verdict: `failed` if the check ended early.
 fn report(args: &Args, checked: &Checked, failed: Option<Failure>) -> Result<(), Failure> {
     if let Some(failed) = failed {
-        if checked.has_results() {
+        let has_results = checked.has_results();
+        if has_results {
             write(args, checked)?;
+        }
+        if matches!(failed, Failure::AlreadyPrinted(_)) {
+            let before = match has_results {
+                true => "; the figures are those before",
+                false => " before anything was measured",
+            };
+            print_error(&format!("warning: {}: interrupted{before}\n", args.target));
         }
         return Err(failed);
     }
@@ -183,7 +191,6 @@ fn of_disk<'a>(
     if let Some(changed) = disk::changed(&disk).filter(|_| !interrupt.is_raised()) {
         return Err(changed);
     }
-    let measured = measured?;
     let note = match plan {
         None => format!(
             "Capacity not checked, because nothing was written; add --destroy {} to overwrite the disk.",
@@ -239,13 +246,13 @@ fn measured(
     plan: Option<CapacityPlan>,
     args: &Args,
     interrupt: &Interrupt,
-) -> Result<Measured, Failure> {
+) -> Measured {
     let interrupted = || Failure::AlreadyPrinted(interrupt.exit_code().unwrap_or(2));
     let mut measured = Measured::default();
     if let Some(plan) = plan {
         let (capacity, failed) = match capacity_of(medium, plan, interrupt) {
             Ok(capacity) => (capacity, None),
-            Err(Stopped::Interrupted) => return Err(interrupted()),
+            Err(Stopped::Interrupted(so_far)) => (*so_far, Some(interrupted())),
             Err(Stopped::Failed(ended)) => {
                 let in_a_row = is_of_medium(&ended.source);
                 let failure = failed(args, &ended, in_a_row);
@@ -255,14 +262,11 @@ fn measured(
         let ends = failed.is_some() || !capacity.is_honest();
         (measured.capacity, measured.failed) = (Some(capacity), failed);
         if ends {
-            return Ok(measured);
+            return measured;
         }
     }
     let mut clock = HostClock::default();
     let speed = measure_speed(medium, plan.is_some(), &mut clock, || go_on(interrupt));
-    if interrupt.is_raised() {
-        return Err(interrupted());
-    }
     match speed {
         Ok(speed) => measured.speed = speed,
         Err(ended) => {
@@ -270,7 +274,10 @@ fn measured(
             measured.speed = ended.so_far;
         }
     }
-    Ok(measured)
+    if interrupt.is_raised() {
+        measured.failed = Some(interrupted());
+    }
+    measured
 }
 
 fn in_directory(args: &Args, interrupt: &Interrupt) -> Result<(), Failure> {
@@ -305,7 +312,7 @@ fn of_space<'a>(
             args.target
         )));
     }
-    let measured = measured(space, Some(CapacityPlan::Full), args, interrupt)?;
+    let measured = measured(space, Some(CapacityPlan::Full), args, interrupt);
     let note = format!(
         "{} of free space were tested with new files, which are removed; whether the card keeps data beyond them is unknown.",
         units::bytes(space.capacity_bytes() as f64)

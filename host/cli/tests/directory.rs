@@ -223,7 +223,13 @@ fn a_directory_that_cannot_be_written_to_is_refused() {
     let medium = directory();
     let name = medium.path().to_str().unwrap();
     let (run, left) = run_mounted("tmpfs", "ro", medium.path(), &["bench", name]);
-    assert_refused(&run, &[name, "choose a directory you may write to"]);
+    assert_refused(
+        &run,
+        &[
+            name,
+            "make the file system writable, or choose another directory",
+        ],
+    );
     assert_eq!(left, [""; 0]);
 
     let json = medium.path().join("f.json");

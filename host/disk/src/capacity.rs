@@ -85,8 +85,8 @@ pub struct Finding {
 /// Reason for an early end of the check.
 #[derive(Debug)]
 pub enum Stopped {
-    /// The caller asked for it.
-    Interrupted,
+    /// The caller asked for it; what was measured before.
+    Interrupted(Box<Capacity>),
     /// Many blocks in a row failed, or the computer could not access the disk.
     Failed(Box<Failed<Capacity>>),
 }
@@ -129,7 +129,7 @@ pub fn check_capacity(
     let capacity = check.result(claimed_bytes);
     match ended {
         Ok(()) => Ok(capacity),
-        Err(Halt::Interrupted) => Err(Stopped::Interrupted),
+        Err(Halt::Interrupted) => Err(Stopped::Interrupted(Box::new(capacity))),
         Err(Halt::Failed(offset_bytes, source)) => Err(Stopped::Failed(Box::new(Failed {
             so_far: capacity,
             offset_bytes,

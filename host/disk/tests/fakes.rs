@@ -340,17 +340,22 @@ fn a_card_that_vanishes_ends_the_check() {
     let go_on = |_| ControlFlow::Continue(());
     let ended = check_capacity(&mut card, CapacityPlan::Quick, 1, go_on);
     assert!(matches!(ended, Err(Stopped::Failed(_))), "{ended:?}");
-    let mut calls = 0;
-    let stop = |_| {
-        calls += 1;
-        match calls < 10 {
-            true => ControlFlow::Continue(()),
-            false => ControlFlow::Break(()),
-        }
+}
+
+/// The check is stopped after the third call of 4 KiB that reads.
+#[test]
+fn a_check_that_is_stopped_returns_what_it_tested() {
+    let read_bytes = 3 * 4096;
+    let end_bytes = pass_bytes(CapacityPlan::Quick, CLAIMED_BYTES) / 2 + read_bytes;
+    let stop = |done_bytes| match done_bytes < end_bytes {
+        true => ControlFlow::Continue(()),
+        false => ControlFlow::Break(()),
     };
     let mut card = Card::new(CLAIMED_BYTES, Beyond::Honest);
-    let ended = check_capacity(&mut card, CapacityPlan::Quick, 1, stop);
-    assert!(matches!(ended, Err(Stopped::Interrupted)), "{ended:?}");
+    match check_capacity(&mut card, CapacityPlan::Quick, 1, stop) {
+        Err(Stopped::Interrupted(so_far)) => assert_eq!(so_far.tested_bytes, read_bytes),
+        other => panic!("{other:?}"),
+    }
 }
 
 /// A clock that stands still.

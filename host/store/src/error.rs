@@ -1,6 +1,7 @@
 //! Errors of a store, with remedies.
 
 use crate::card_device::DriverError;
+use cardiograph_system::is_of_medium;
 use std::fmt;
 use std::io;
 
@@ -68,8 +69,12 @@ fn remedy(error: &io::Error) -> Option<&'static str> {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             Some("free some space, or write less")
         }
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            Some("choose a directory you may write to")
+        io::ErrorKind::PermissionDenied => Some("choose a directory you may write to"),
+        io::ErrorKind::ReadOnlyFilesystem => {
+            Some("make the file system writable, or choose another directory")
+        }
+        io::ErrorKind::DirectoryNotEmpty => {
+            Some("make sure that no other program changes the directory during the run")
         }
         io::ErrorKind::FileTooLarge => {
             Some("raise the limit with `ulimit -f`, or write smaller files")
@@ -82,6 +87,9 @@ fn remedy(error: &io::Error) -> Option<&'static str> {
         _ if is_out_of_files(error) => {
             Some("raise the limit with `ulimit -n`, or end other programs")
         }
+        _ if is_of_medium(error) => Some(
+            "the disk failed or was removed, or its file system shut down; do not trust it with data until you know the cause",
+        ),
         _ => None,
     }
 }
@@ -90,4 +98,27 @@ fn remedy(error: &io::Error) -> Option<&'static str> {
 pub fn is_out_of_files(error: &io::Error) -> bool {
     // ENFILE and EMFILE have these numbers on every Unix.
     cfg!(unix) && matches!(error.raw_os_error(), Some(23 | 24))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Only errors of the medium speak against it. Numbers as on Linux.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn errors_of_a_directory_have_a_remedy_that_fits() {
+        for (errno, words) in [
+            (5, "do not trust it with data"),
+            (28, "free some space"),
+            (30, "make the file system writable"),
+            (13, "choose a directory you may write to"),
+            (24, "ulimit -n"),
+            (39, "no other program changes the directory"),
+        ] {
+            let error = StoreError::Io(io::Error::from_raw_os_error(errno)).to_string();
+            assert!(error.contains(words), "{error}");
+            assert_eq!(error.contains("do not trust"), errno == 5, "{error}");
+        }
+    }
 }
