@@ -1,9 +1,16 @@
 //! Errors of a store, with remedies.
 
 use crate::card_device::DriverError;
+#[cfg(not(target_family = "wasm"))]
 use cardiograph_system::is_of_medium;
 use std::fmt;
 use std::io;
+
+/// A browser has no disks.
+#[cfg(target_family = "wasm")]
+fn is_of_medium(_error: &io::Error) -> bool {
+    false
+}
 
 /// Error of an operation on a store.
 #[derive(Debug)]
