@@ -2,8 +2,15 @@
 
 use crate::{Mismatch, REPORT_BUG};
 use cardiograph_recorder::{Gap, StreamSummary};
+#[cfg(not(target_family = "wasm"))]
 use cardiograph_system::is_of_medium;
 use std::{fmt, io};
+
+/// A browser has no disks.
+#[cfg(target_family = "wasm")]
+fn is_of_medium(_error: &io::Error) -> bool {
+    false
+}
 
 /// Progress of a recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
