@@ -347,6 +347,14 @@ fn complete(target: &str, rows: &[Row]) -> Result<(), Failure> {
                 "the file system became read-only during the run: make it writable, and run the experiments again"
             }
             Cause::Full => "free some space, and run the experiments again",
+            Cause::OpenFiles => {
+                "raise the limit with `ulimit -n`, or end other programs, and run the experiments again"
+            }
+            Cause::FileLength => "raise the limit with `ulimit -f`, and run the experiments again",
+            Cause::Changed => {
+                "something removed or protected the files of the run: let nothing change them, and run the experiments \
+                 again"
+            }
             Cause::Other => "resolve this, and run the experiments again",
         };
         return Err(Failure::new(format!("{target}: {cases}; {remedy}")));

@@ -356,6 +356,14 @@ fn a_limit_of_the_stack_changes_nothing() {
     for args in [
         &["bench", "card", "--io", "buffered", "--for", "100ms"][..],
         &["check", "card", "--limit", "1MiB"],
+        &[
+            "flash-benchmark",
+            "card",
+            "--experiment",
+            "file-size",
+            "--limit",
+            "1MB",
+        ],
     ] {
         let mut shell = Command::new("sh");
         shell.args(["-c", "ulimit -s 64; exec \"$@\"", "sh"]);

@@ -312,7 +312,7 @@ fn a_limit_of_the_computer_is_no_reason_to_distrust_a_directory() {
     let failed = Run::from(shell.output().unwrap());
     assert_refused(
         &failed,
-        &["card", "1 case failed", "File too large", "resolve this"],
+        &["card", "1 case failed", "File too large", "ulimit -f"],
     );
     assert!(!failed.stderr.contains("do not trust"), "{}", failed.stderr);
     assert_eq!(fs::read_dir(own.path().join("card")).unwrap().count(), 0);

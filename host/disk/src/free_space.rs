@@ -238,7 +238,15 @@ impl Medium for FreeSpace {
 
     fn read_at(&mut self, offset_bytes: u64, buffer: &mut [u8]) -> io::Result<()> {
         let (file, offset_bytes) = self.place(offset_bytes)?;
-        file.read_exact_at(buffer, offset_bytes)
+        let read = file.read_exact_at(buffer, offset_bytes);
+        read.map_err(|error| match error.kind() {
+            // The file had its length when it was written, so the medium is not the cause.
+            io::ErrorKind::UnexpectedEof => io::Error::new(
+                io::ErrorKind::NotFound,
+                "a file of the check became shorter",
+            ),
+            _ => error,
+        })
     }
 
     fn write_at(&mut self, offset_bytes: u64, data: &[u8]) -> io::Result<()> {
@@ -287,6 +295,18 @@ mod tests {
         let left: Vec<_> = std::fs::read_dir(own.path()).unwrap().collect();
         assert_eq!(left.len(), 1);
         assert_eq!(std::fs::read(old.join("00000.bin")).unwrap(), b"mine");
+    }
+
+    #[test]
+    fn a_file_that_became_shorter_is_no_error_of_the_medium() {
+        let own = tempfile::tempdir().unwrap();
+        let mut space = FreeSpace::of(own.path(), 8 << 20).unwrap();
+        let mut data = crate::Aligned::zeros(4096);
+        space.write_at(4096, data.bytes()).unwrap();
+        space.flush().unwrap();
+        std::fs::write(space.folder().join("00000.bin"), "").unwrap();
+        let error = space.read_at(4096, data.bytes()).unwrap_err();
+        assert!(!cardiograph_system::is_of_medium(&error), "{error}");
     }
 
     /// Writes a block to each of the given files.

@@ -34,7 +34,13 @@ pub enum Cause {
     ReadOnly,
     /// The file system is full.
     Full,
-    /// A program, or a limit of this computer.
+    /// A limit of the number of open files.
+    OpenFiles,
+    /// A limit of the length of files.
+    FileLength,
+    /// Something removed or protected the files of the run.
+    Changed,
+    /// A program, or another limit of this computer.
     Other,
 }
 
@@ -43,6 +49,10 @@ impl Cause {
         match error.kind() {
             io::ErrorKind::ReadOnlyFilesystem => Cause::ReadOnly,
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Cause::Full,
+            io::ErrorKind::FileTooLarge => Cause::FileLength,
+            io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => Cause::Changed,
+            // ENFILE and EMFILE.
+            _ if matches!(error.raw_os_error(), Some(23 | 24)) => Cause::OpenFiles,
             _ if is_of_medium(error) => Cause::Medium,
             _ => Cause::Other,
         }

@@ -522,6 +522,9 @@ fn no_folder(error: &io::Error) -> String {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             "free some space, at least 2 MB"
         }
+        _ if Cause::of(error) == Cause::OpenFiles => {
+            "raise the limit with `ulimit -n`, or end other programs"
+        }
         _ => "choose a directory you may write to",
     };
     format!("{error}; {remedy}")
