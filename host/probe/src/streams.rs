@@ -119,8 +119,8 @@ impl Comparison {
         self.streams as f64 * (middle_mean(&self.several) - middle_mean(&self.one))
     }
 
-    /// Returns the standard error of the difference between both medians of five rounds, in ns per unit. With normal noise, it
-    /// is 0.6 times the mean of both interquartile ranges.
+    /// Returns the standard error of the difference between the two medians of five rounds, in ns per unit. With normal noise,
+    /// this error is 0.6 times the mean of the two interquartile ranges.
     fn noise_ns(&self) -> f64 {
         let range = |values| quantile(values, 0.75) - quantile(values, 0.25);
         0.6 * f64::midpoint(range(&self.one), range(&self.several))

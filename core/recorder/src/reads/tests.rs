@@ -225,7 +225,7 @@ fn reads_fail_after_10_s_without_any() {
         assert!(poll(first.as_mut()).is_pending() && poll(second.as_mut()).is_pending());
         assert!(desk.poll_pending(start_us));
         assert!(desk.poll_pending(start_us + 9_999_999));
-        // A read starts the time anew.
+        // Each read restarts the 10 s.
         assert!(serve(desk, 1, start_us + 9_999_999).is_some());
         assert!(matches!(poll(first), Ready(Ok(_))));
         let start_us = 100 * SECOND_US;
