@@ -6,24 +6,18 @@ mod disk_runs;
 mod disks;
 
 use common::loop_disk::LoopDisk;
-use common::signals::wait_for_handler;
+use common::signals::{wait_for_handler, wait_until};
 use common::{Run, assert_refused, command, directory, results, run};
-use disk_runs::{BYTES, LONG, assert_one_error, error_after, with_bad_blocks};
+use disk_runs::{BYTES, LONG, STUDY, assert_one_error, error_after, signal, with_bad_blocks};
+use disks::faulty::Faulty;
+use disks::fuse::{Disk, Mounted};
 use disks::{Loop, in_a_namespace};
 use serde_json::Value;
 use std::fs;
 use std::process::Command;
-
-/// A study that takes long enough for a change in the middle of it.
-const STUDY: [&str; 7] = [
-    "flash-benchmark",
-    "--experiment",
-    "filesystems",
-    "--for",
-    "1s",
-    "--limit",
-    "10MB",
-];
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 /// A study on a file system, which reports every error as one of the disk.
 const ON_EXT2: [&str; 7] = [
@@ -278,4 +272,74 @@ fn the_file_behind_a_disk_cannot_be_an_output() {
         }
     }
     assert!(disk.content() == before);
+}
+
+/// A disk whose reads take 50 ms and are counted from the last write on.
+struct SlowReads {
+    disk: Faulty,
+    reads: Arc<AtomicU32>,
+}
+
+impl Disk for SlowReads {
+    fn bytes(&self) -> u64 {
+        self.disk.bytes()
+    }
+
+    fn read(&mut self, offset_bytes: u64, buffer: &mut [u8]) -> Result<(), i32> {
+        self.reads.fetch_add(1, Ordering::SeqCst);
+        std::thread::sleep(Duration::from_millis(50));
+        self.disk.read(offset_bytes, buffer)
+    }
+
+    fn write(&mut self, offset_bytes: u64, data: &[u8]) -> Result<(), i32> {
+        self.reads.store(0, Ordering::SeqCst);
+        self.disk.write(offset_bytes, data)
+    }
+}
+
+/// The signal comes while the data are read back.
+#[test]
+fn an_interrupted_check_reports_what_it_tested() {
+    if !in_a_namespace("an_interrupted_check_reports_what_it_tested") {
+        return;
+    }
+    let (folder, own) = (directory(), directory());
+    let reads = Arc::new(AtomicU32::new(0));
+    let disk = SlowReads {
+        disk: Faulty::new(BYTES, &[]),
+        reads: reads.clone(),
+    };
+    let Some(mounted) = Mounted::at(folder.path(), disk) else {
+        return;
+    };
+    let Some(attached) = Loop::over(&mounted.disk(), &[]) else {
+        return;
+    };
+    let device = attached.device.as_str();
+    let args = [
+        "check",
+        device,
+        "--destroy",
+        device,
+        "--full",
+        "--json",
+        "c.json",
+    ];
+    let child = command(own.path(), &args).spawn().unwrap();
+    // Attaching and opening a disk reads it less often.
+    wait_until(|| reads.load(Ordering::SeqCst) >= 16);
+    signal(&child, "-INT");
+    let run = Run::from(child.wait_with_output().unwrap());
+    assert_eq!(run.code, Some(130), "{}", run.stderr);
+    let warning = format!("warning: {device}: interrupted; the figures are those before\n");
+    assert!(run.stderr.contains(&warning), "{}", run.stderr);
+    assert!(
+        run.stdout.contains("The check ended early"),
+        "{}",
+        run.stdout
+    );
+    let json = fs::read_to_string(own.path().join("c.json")).unwrap();
+    let figures: Value = serde_json::from_str(&json).unwrap();
+    let tested = figures["results"][0]["capacity"]["tested_bytes"].as_u64();
+    assert!((1..BYTES).contains(&tested.unwrap()), "{json}");
 }

@@ -8,7 +8,7 @@ mod disks;
 use common::loop_disk::LoopDisk;
 use common::signals::{end, wait_for_handler, wait_until};
 use common::{assert_refused, command, directory, json, names, results, run, tree};
-use disk_runs::{BYTES, LONG, assert_one_error, error_after, started, with_bad_blocks};
+use disk_runs::{BYTES, LONG, STUDY, assert_one_error, error_after, started, with_bad_blocks};
 use disks::{Loop, in_a_namespace, skipped};
 use std::fs;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -105,15 +105,7 @@ fn a_disk_that_vanishes_ends_the_run_with_one_sentence() {
     for args in [
         &["bench", "--workload", "long.toml"][..],
         &["check", "--full"],
-        &[
-            "flash-benchmark",
-            "--experiment",
-            "filesystems",
-            "--for",
-            "1s",
-            "--limit",
-            "10MB",
-        ],
+        &STUDY[..],
     ] {
         let Some(disk) = LoopDisk::new(32 * BYTES) else {
             return;

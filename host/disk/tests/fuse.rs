@@ -9,6 +9,7 @@ use cardiograph_disk::{
 };
 use cardiograph_store::{Directory, Io};
 use cardiograph_workload::{Activity, Clock, Observer, Operation, Phase, Workload, run};
+use common::faulty::Faulty;
 use common::fuse::{Disk, Mounted};
 use common::{Loop, in_a_namespace};
 use std::collections::HashMap;
@@ -149,43 +150,26 @@ struct Planted {
 
 type Log = Arc<Mutex<Vec<Planted>>>;
 
-/// A disk in memory that stalls on some writes of the workload's payload, and fails on some blocks.
+/// A disk that stalls on some writes of the workload's payload, and fails on some blocks.
 struct Stalling {
-    memory: Vec<u8>,
+    disk: Faulty,
     random: u64,
     /// Mean number of writes from stall to stall.
     every: u64,
     log: Log,
-    bad: Vec<u64>,
-}
-
-impl Stalling {
-    fn is_bad(&self, offset_bytes: u64, length: usize) -> bool {
-        let range = offset_bytes..offset_bytes + length as u64;
-        self.bad.iter().any(|bad| range.contains(bad))
-    }
 }
 
 impl Disk for Stalling {
     fn bytes(&self) -> u64 {
-        self.memory.len() as u64
+        self.disk.bytes()
     }
 
     fn read(&mut self, offset_bytes: u64, buffer: &mut [u8]) -> Result<(), i32> {
-        if self.is_bad(offset_bytes, buffer.len()) {
-            return Err(EIO);
-        }
-        let at = offset_bytes as usize;
-        buffer.copy_from_slice(&self.memory[at..at + buffer.len()]);
-        Ok(())
+        self.disk.read(offset_bytes, buffer)
     }
 
     fn write(&mut self, offset_bytes: u64, data: &[u8]) -> Result<(), i32> {
-        if self.is_bad(offset_bytes, data.len()) {
-            return Err(EIO);
-        }
-        let at = offset_bytes as usize;
-        self.memory[at..at + data.len()].copy_from_slice(data);
+        self.disk.write(offset_bytes, data)?;
         self.random = splitmix64(self.random);
         let is_payload = data.len() as u64 == BLOCK_BYTES && data[8..].iter().all(|&b| b == b'A');
         if is_payload && self.random.is_multiple_of(self.every) {
@@ -271,11 +255,10 @@ fn compare(planted: &[Planted], operations: &[Operation], on_disk: impl Fn(u64) 
 fn stalling(seed: u64, bad: &[u64]) -> (Stalling, Log) {
     let log = Log::default();
     let disk = Stalling {
-        memory: vec![0; 32 << 20],
+        disk: Faulty::new(32 << 20, bad),
         random: seed,
         every: 64,
         log: log.clone(),
-        bad: bad.to_vec(),
     };
     (disk, log)
 }

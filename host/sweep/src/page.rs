@@ -165,12 +165,12 @@ impl Plot {
         );
     }
 
-    fn write_rate(&self, out: &mut String, at: usize, beside: f64, cells: &[Cell]) {
+    fn write_rate(&self, out: &mut String, at: usize, shift: f64, cells: &[Cell]) {
         let _ = writeln!(out, "<g class=\"{}\" data-rate=\"{at}\">", style(at));
         for cell in cells {
             let (low, high) = cell.range();
             // Rates next to each other, so that equal intervals stay visible.
-            let x = self.x(cell.buffer_bytes as f64) + beside;
+            let x = self.x(cell.buffer_bytes as f64) + shift;
             let (top, bottom) = (self.y(high), self.y(low));
             let mark = match cell.median {
                 None if !cell.has_losses() => format!(

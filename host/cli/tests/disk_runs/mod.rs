@@ -6,13 +6,13 @@ use crate::common::loop_disk::LoopDisk;
 use crate::common::signals::{wait_for_handler, wait_until};
 use crate::common::{Run, command, directory};
 use crate::disks::Loop;
-use crate::disks::fuse::{Disk, Mounted};
+use crate::disks::faulty::Faulty;
+use crate::disks::fuse::Mounted;
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command};
 
 pub const BYTES: u64 = 32 << 20;
-const EIO: i32 = 5;
 
 /// Writes 2 MiB in blocks of 4 KiB.
 const SHORT: &str = "name = \"short\"\n[[phase]]\ncalls_per_file = 512\nbytes_per_call = 4096\n";
@@ -21,51 +21,21 @@ const SHORT: &str = "name = \"short\"\n[[phase]]\ncalls_per_file = 512\nbytes_pe
 pub const LONG: &str =
     "name = \"long\"\n[[phase]]\ncalls_per_file = 4096\nbytes_per_call = 4096\ndelay_us = 20000\n";
 
-/// A disk in memory with blocks that fail.
-struct Faulty {
-    memory: Vec<u8>,
-    bad: Vec<u64>,
-}
-
-impl Faulty {
-    fn is_bad(&self, offset_bytes: u64, length: usize) -> bool {
-        let range = offset_bytes..offset_bytes + length as u64;
-        self.bad.iter().any(|bad| range.contains(bad))
-    }
-}
-
-impl Disk for Faulty {
-    fn bytes(&self) -> u64 {
-        self.memory.len() as u64
-    }
-
-    fn read(&mut self, offset_bytes: u64, buffer: &mut [u8]) -> Result<(), i32> {
-        if self.is_bad(offset_bytes, buffer.len()) {
-            return Err(EIO);
-        }
-        let at = offset_bytes as usize;
-        buffer.copy_from_slice(&self.memory[at..at + buffer.len()]);
-        Ok(())
-    }
-
-    fn write(&mut self, offset_bytes: u64, data: &[u8]) -> Result<(), i32> {
-        if self.is_bad(offset_bytes, data.len()) {
-            return Err(EIO);
-        }
-        let at = offset_bytes as usize;
-        self.memory[at..at + data.len()].copy_from_slice(data);
-        Ok(())
-    }
-}
+/// A study that takes long enough for a change in the middle of it.
+pub const STUDY: [&str; 7] = [
+    "flash-benchmark",
+    "--experiment",
+    "filesystems",
+    "--for",
+    "1s",
+    "--limit",
+    "10MB",
+];
 
 /// Runs a test with a disk that has these bad bytes.
 pub fn with_bad_blocks(bad: &[u64], test: impl FnOnce(&Path, &str)) {
     let folder = tempfile::tempdir().unwrap();
-    let disk = Faulty {
-        memory: vec![0; BYTES as usize],
-        bad: bad.to_vec(),
-    };
-    let Some(mounted) = Mounted::at(folder.path(), disk) else {
+    let Some(mounted) = Mounted::at(folder.path(), Faulty::new(BYTES, bad)) else {
         return;
     };
     let Some(attached) = Loop::over(&mounted.disk(), &[]) else {
