@@ -21,7 +21,6 @@ use std::time::{Duration, Instant};
 
 const CLAIMED_BYTES: u64 = 64 << 30;
 const BLOCK_BYTES: u64 = 4096;
-const EIO: i32 = 5;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Beyond {
