@@ -8,6 +8,8 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// A test of 1,350 writes of a block each. The card is busy after every 270 blocks; blocks of the file system count, too.
 pub const WORKLOAD: &str =
@@ -15,6 +17,8 @@ pub const WORKLOAD: &str =
 pub const WRITES: u64 = 1350;
 pub const STALL_MS: u32 = 100;
 pub const STALL_BLOCKS: u32 = 270;
+/// Time limit for the end of a test after its last line, in s of the computer.
+const WAIT_S_MAX: u64 = 300;
 /// Stalls during the test.
 const STALLS: std::ops::RangeInclusive<u64> = 4..=7;
 
@@ -57,8 +61,21 @@ fn measure(folder: &Path) -> Result<(), String> {
     if names.contains("BENCH") || free["storage"].is_null() {
         return Err(format!("after the test, the card has {names}"));
     }
-    board.kill()?;
-    judge::check_file_system(folder, "card.img").map(drop)
+    wait_for_end(folder)?;
+    board.kill()
+}
+
+/// Waits until the board has discarded the test's file, which it does after the last line of the trace: a kill before
+/// that leaves clusters that the next start frees.
+pub fn wait_for_end(folder: &Path) -> Result<(), String> {
+    let end = Instant::now() + Duration::from_secs(WAIT_S_MAX);
+    loop {
+        match judge::check_file_system(folder, "card.img") {
+            Err(error) if Instant::now() >= end => return Err(error),
+            Err(_) => thread::sleep(Duration::from_millis(500)),
+            Ok(_) => return Ok(()),
+        }
+    }
 }
 
 /// Checks the figures of a test whose trace came over the network or the serial port.

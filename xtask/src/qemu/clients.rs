@@ -200,6 +200,7 @@ fn abandoned_bench(folder: &Path) -> Result<(), String> {
         }
         thread::sleep(Duration::from_millis(200));
     }
+    bench::wait_for_end(folder)?;
     board.kill()?;
     check_no_test(folder)?;
     println!("ok: a test of writes ends with its client, and its file is freed");

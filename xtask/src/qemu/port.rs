@@ -122,7 +122,7 @@ fn measure(folder: &Path) -> Result<(), String> {
     bench::check(&report, "the serial port")?;
     let report = report_of(board.with_cable(LOSES_EACH, run)?)?;
     check_losses(&report)?;
-    wait_for_end_of_test(folder)?;
+    bench::wait_for_end(folder)?;
     // The deepest stack is that of a test.
     board.printed_so_far();
     taken(&mut board)?;
@@ -137,18 +137,6 @@ fn measure(folder: &Path) -> Result<(), String> {
     match names.contains("BENCH") {
         false => Ok(()),
         true => Err(format!("after the test, the card has {names}")),
-    }
-}
-
-/// Waits until the board has discarded the test's file, which it does after the last line of the trace.
-fn wait_for_end_of_test(folder: &Path) -> Result<(), String> {
-    let end = Instant::now() + Duration::from_secs(WAIT_S_MAX);
-    loop {
-        match judge::check_file_system(folder, "card.img") {
-            Err(error) if Instant::now() >= end => return Err(error),
-            Err(_) => thread::sleep(Duration::from_millis(500)),
-            Ok(_) => return Ok(()),
-        }
     }
 }
 
