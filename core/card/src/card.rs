@@ -198,21 +198,20 @@ impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
         match self.state {
             State::Absent => Err(Error::NotReady),
             State::Idle => Ok(()),
-            State::Streaming => self.recover(Operation::Write).await.map(|_| ()),
-            State::Unknown(operation) => self.recover(operation).await.map(|_| ()),
+            State::Streaming => self.recover(Operation::Write).await,
+            State::Unknown(operation) => self.recover(operation).await,
         }
     }
 
-    /// Recovers a card that may be doing anything; returns the second byte of R2.
+    /// Recovers a card that may be doing anything, and notes the status of the open stream.
     ///
     /// The card counts as recovered if it answers CMD12 as a card inside or outside a transfer would, and
     /// then CMD13. A card that has lost power answers neither.
     pub(crate) async fn recover(
         &mut self,
         operation: Operation,
-    ) -> Result<u8, TransportError<Bus, Pin>> {
+    ) -> Result<(), TransportError<Bus, Pin>> {
         self.state = State::Unknown(operation);
-        let mut status = 0;
         for _ in 0..RECOVERY_ATTEMPTS {
             self.transport.deselect().await?;
             self.transport.select()?;
@@ -222,12 +221,11 @@ impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
             }
             let stopped = self.transport.stop_command().await;
             self.transport.wait_ready().await?;
-            let reported = self.transport.status().await;
-            status |= *reported.as_ref().unwrap_or(&0);
+            let reported = self.note_status().await;
             if matches!(stopped, Ok(0 | R1_ILLEGAL_COMMAND)) && reported.is_ok() {
                 self.transport.deselect().await?;
                 self.state = State::Idle;
-                return Ok(status);
+                return Ok(());
             }
         }
         self.state = State::Absent;

@@ -282,19 +282,18 @@ impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
 
     /// Stops the open CMD25, if any, and determines how many blocks are durable.
     pub(crate) async fn close(&mut self) -> Result<(), TransportError<Bus, Pin>> {
-        let status = match self.state {
+        match self.state {
             State::Absent => return Err(Error::NotReady),
-            State::Idle => 0,
+            State::Idle => (),
             State::Streaming => self.stop().await?,
             State::Unknown(operation) => self.recover(operation).await?,
-        };
-        let Some(stream) = &mut self.stream else {
+        }
+        let Some(stream) = &self.stream else {
             return Ok(());
         };
         let Some(command_start) = stream.command_start else {
             return Ok(());
         };
-        stream.status |= status;
         let (status, before, sent) = (
             stream.status,
             command_start - stream.start,
@@ -315,17 +314,24 @@ impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
         Ok(())
     }
 
-    /// Sends the stop token; returns the second byte of R2.
-    async fn stop(&mut self) -> Result<u8, TransportError<Bus, Pin>> {
+    /// Sends the stop token, and notes the status of the stream.
+    async fn stop(&mut self) -> Result<(), TransportError<Bus, Pin>> {
         self.transport.wait_ready().await?;
         self.state = State::Unknown(Operation::Write);
         self.transport.stop_token().await?;
         self.transport.wait_ready().await?;
+        self.note_status().await
+    }
+
+    /// Sends CMD13, and adds the status to that of the open CMD25: no later call reads it again.
+    pub(crate) async fn note_status(&mut self) -> Result<(), TransportError<Bus, Pin>> {
         let status = self.transport.status().await?;
-        if let Some(stream) = &mut self.stream {
+        if let Some(stream) = &mut self.stream
+            && stream.command_start.is_some()
+        {
             stream.status |= status;
         }
-        Ok(status)
+        Ok(())
     }
 
     /// Reads the number of written blocks (ACMD22). A card that missed the stop token reports no error in

@@ -298,3 +298,96 @@ impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
 
 /// Bytes per transfer of a drain: the buffer is part of the future.
 const DRAIN_CHUNK_BYTES: usize = 32;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::convert::Infallible;
+    use core::pin::pin;
+    use core::task::{Context, Poll, Waker};
+
+    /// A clock at which a byte takes as long as the longest pause: 1 ms.
+    const SLOW_HZ: u32 = 8_000;
+
+    /// A bus from which the same byte comes each time.
+    struct Bus {
+        byte: u8,
+        polls: u32,
+    }
+
+    impl spi::ErrorType for Bus {
+        type Error = Infallible;
+    }
+
+    impl SpiBus for Bus {
+        async fn read(&mut self, _: &mut [u8]) -> Result<(), Infallible> {
+            unreachable!()
+        }
+
+        async fn write(&mut self, _: &[u8]) -> Result<(), Infallible> {
+            unreachable!()
+        }
+
+        async fn transfer(&mut self, _: &mut [u8], _: &[u8]) -> Result<(), Infallible> {
+            unreachable!()
+        }
+
+        async fn transfer_in_place(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
+            self.polls += 1;
+            bytes.fill(self.byte);
+            Ok(())
+        }
+
+        async fn flush(&mut self) -> Result<(), Infallible> {
+            unreachable!()
+        }
+    }
+
+    struct Pin;
+
+    impl digital::ErrorType for Pin {
+        type Error = Infallible;
+    }
+
+    impl OutputPin for Pin {
+        fn set_low(&mut self) -> Result<(), Infallible> {
+            unreachable!()
+        }
+
+        fn set_high(&mut self) -> Result<(), Infallible> {
+            unreachable!()
+        }
+    }
+
+    struct Pauses(u32);
+
+    impl DelayNs for Pauses {
+        async fn delay_ns(&mut self, ns: u32) {
+            assert_eq!(ns, PAUSE_NS_MAX);
+            self.0 += 1;
+        }
+    }
+
+    fn done<T>(future: impl Future<Output = T>) -> T {
+        match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(output) => output,
+            Poll::Pending => unreachable!("neither bus nor delay waits"),
+        }
+    }
+
+    /// Each poll and each pause takes 1 ms, so that a limit of a whole number of them is met exactly.
+    #[test]
+    fn polls_and_pauses_add_up_to_the_limit() {
+        for (byte, has_pauses) in [(BUSY, true), (FILLER, true), (0x0F, false), (1, false)] {
+            let bus = Bus { byte, polls: 0 };
+            let set_clock = |_: &mut Bus, _: u32| ();
+            let mut transport = Transport::new(bus, Pin, Pauses(0), set_clock);
+            transport.set_clock_hz(SLOW_HZ);
+            let polled = done(transport.poll_until(|_| false, 10 * PAUSE_NS_MAX));
+            assert_eq!(polled, Ok(None));
+            let counts = (transport.bus.polls, transport.delay.0);
+            let expected = if has_pauses { (5, 5) } else { (10, 0) };
+            assert_eq!(counts, expected, "byte {byte:#x}");
+        }
+    }
+}

@@ -5,16 +5,18 @@ mod rig;
 
 use cardiograph_card::{BlockDevice, Card, Error};
 use cardiograph_sim_card::wire::crc::crc16;
-use cardiograph_sim_card::wire::{ChipSelect, Delay, Fault, SpiBus};
+use cardiograph_sim_card::wire::{ChipSelect, Delay, Fault, Kind, Options, SpiBus, Wire};
 use embedded_hal::spi::{self as blocking, ErrorType};
 use embedded_hal_async::spi;
-use rig::{Rig, data, done, run};
+use rig::{OPTIONS, Rig, data, done, flash, run};
 use std::cell::RefCell;
 use std::convert::Infallible;
 use std::rc::Rc;
 
 /// Error bit of R2: card ECC failed (7.3.2.3).
 const ECC_FAILED: u8 = 1 << 2;
+/// Error bit of R1: wrong checksum (7.3.2.1).
+const CRC_ERROR: u8 = 1 << 3;
 
 /// Altered reports, last first; each is used once.
 #[derive(Default)]
@@ -32,8 +34,19 @@ struct Alterations {
     /// Number of times that each received block of 512 bytes arrives with a flipped bit.
     flips: u32,
     flipped: u32,
-    /// Arguments of CMD23.
-    announced: Vec<u32>,
+    /// Data response to every block sent.
+    data_response: Option<u8>,
+    /// CMD12 is refused, and the card seems busy once an altered status has been used.
+    is_stuck: bool,
+    has_status: bool,
+    /// Commands and their arguments.
+    commands: Vec<(u8, u32)>,
+}
+
+impl Alterations {
+    fn is_busy(&self) -> bool {
+        self.is_stuck && self.has_status
+    }
 }
 
 struct AlteringBus {
@@ -47,11 +60,19 @@ struct AlteringBus {
 
 impl AlteringBus {
     fn alter(&mut self, response: &mut [u8]) {
+        if let ([byte], true) = (&mut *response, self.alterations.borrow().is_busy()) {
+            *byte = 0;
+            return;
+        }
         match (self.command, self.has_responded, &mut *response) {
+            (12, false, [byte]) if *byte & 0x80 == 0 && self.alterations.borrow().is_stuck => {
+                *byte = CRC_ERROR;
+            }
             (8 | 13 | 22, false, [byte]) => self.has_responded = *byte & 0x80 == 0,
             (13, true, [status]) => {
-                if let Some(other) = self.alterations.borrow_mut().status.pop() {
-                    *status = other;
+                let mut alterations = self.alterations.borrow_mut();
+                if let Some(other) = alterations.status.pop() {
+                    (*status, alterations.has_status) = (other, true);
                 }
                 self.command = 0;
             }
@@ -78,6 +99,11 @@ impl AlteringBus {
                 match alterations.flipped <= alterations.flips {
                     true => words[100] ^= 4,
                     false => alterations.flipped = 0,
+                }
+            }
+            (24 | 25, _, [_, _, response]) => {
+                if let Some(other) = self.alterations.borrow().data_response {
+                    *response = other;
                 }
             }
             (22, true, [_, _, _, _]) => {
@@ -111,10 +137,8 @@ impl spi::SpiBus for AlteringBus {
             && let Ok(argument) = argument.try_into()
         {
             (self.command, self.has_responded) = (command & 0x3F, false);
-            if self.command == 23 {
-                let announced = &mut self.alterations.borrow_mut().announced;
-                announced.push(u32::from_be_bytes(argument));
-            }
+            let command = (self.command, u32::from_be_bytes(argument));
+            self.alterations.borrow_mut().commands.push(command);
         }
         if self.command == 59 && self.alterations.borrow().disables_checksums {
             let mut words = words.to_vec();
@@ -151,7 +175,11 @@ fn altered_driver() -> (Driver, Rc<RefCell<Alterations>>) {
 }
 
 fn new_driver() -> (Driver, Rc<RefCell<Alterations>>) {
-    let wire = Rig::new().wire;
+    driver_of(&Rig::new().wire)
+}
+
+fn driver_of(wire: &Wire) -> (Driver, Rc<RefCell<Alterations>>) {
+    let wire = wire.clone();
     let alterations = Rc::new(RefCell::new(Alterations::default()));
     let bus = AlteringBus {
         bus: wire.bus(),
@@ -291,6 +319,7 @@ fn the_announced_number_of_blocks_has_23_bits() {
     // 16 GiB.
     alterations.borrow_mut().size = Some((1 << 15) - 1);
     done(driver.acquire()).unwrap();
+    alterations.borrow_mut().commands.clear();
     assert_eq!(driver.blocks(), 1 << 25);
     for (hint, announced) in [
         (2, vec![2]),
@@ -302,8 +331,9 @@ fn the_announced_number_of_blocks_has_23_bits() {
     ] {
         done(driver.begin(8, hint)).unwrap();
         done(driver.end()).unwrap();
-        assert_eq!(alterations.borrow_mut().announced, announced);
-        alterations.borrow_mut().announced.clear();
+        let commands = std::mem::take(&mut alterations.borrow_mut().commands);
+        let counts = commands.into_iter().filter(|(index, _)| *index == 23);
+        assert!(counts.map(|(_, count)| count).eq(announced));
     }
 }
 
@@ -359,4 +389,155 @@ fn checksums_are_enabled_after_power_on_whichever_bit_is_flipped() {
             assert!(checks_checksums, "bit {bit} of byte {byte}");
         }
     }
+}
+
+/// Returns the indexes of the commands since the last call.
+fn sent(alterations: &RefCell<Alterations>) -> Vec<u8> {
+    let commands = std::mem::take(&mut alterations.borrow_mut().commands);
+    commands.into_iter().map(|(index, _)| index).collect()
+}
+
+/// Figure 7-2 of the specification, with CMD59, and the CMD58 with a wrong checksum that follows it.
+#[test]
+fn each_kind_of_card_gets_the_commands_of_its_initialisation() {
+    // A card of version 1 could be one of version 2 whose response was corrupted.
+    let interface = |kind| if kind == Kind::Version1 { 2 } else { 1 };
+    for kind in [Kind::Version1, Kind::Standard, Kind::High] {
+        // Without the response to the first CMD0, the driver sends another one, and no third.
+        for resets in [1, 2] {
+            let options = Options { kind, ..OPTIONS };
+            let rig = Rig::with(flash(), options);
+            let (mut driver, alterations) = driver_of(&rig.wire);
+            if resets > 1 {
+                rig.inject(0, Fault::LoseCommand);
+            }
+            done(driver.acquire()).unwrap();
+            let mut expected = vec![0; resets];
+            expected.extend(vec![8; interface(kind)]);
+            expected.extend([59, 58, 55, 41, 58, 9]);
+            // The block length is a command of standard capacity.
+            expected.extend((kind != Kind::High).then_some(16));
+            assert_eq!(sent(&alterations), expected, "{kind:?}");
+        }
+    }
+}
+
+#[test]
+fn one_block_is_read_with_cmd17_and_more_with_cmd18() {
+    let (mut driver, alterations) = altered_driver();
+    sent(&alterations);
+    let mut read = [[0; 512]; 3];
+    for (blocks, expected) in [(1, vec![17]), (2, vec![18, 12]), (3, vec![18, 12])] {
+        done(driver.read(8, &mut read[..blocks])).unwrap();
+        assert_eq!(sent(&alterations), expected, "{blocks} blocks");
+    }
+}
+
+/// Setup: the card misses the CMD12 after three blocks, and sends more blocks.
+#[test]
+fn a_read_that_goes_on_is_stopped_before_the_next_command() {
+    let rig = Rig::new();
+    let (mut driver, alterations) = driver_of(&rig.wire);
+    done(driver.acquire()).unwrap();
+    done(driver.write(8, &run(1, 8, 9))).unwrap();
+    let mut read = [[0; 512]; 3];
+    rig.inject(1_000, Fault::LoseCommand);
+    sent(&alterations);
+    done(driver.read(8, &mut read)).unwrap();
+    assert_eq!(sent(&alterations), [18, 12]);
+    assert!(read.to_vec() == run(1, 8, 3));
+    done(driver.write(5, &run(1, 5, 1))).unwrap();
+    assert_eq!(sent(&alterations), [12, 13, 24, 13]);
+}
+
+/// 7.3.3.1: the upper three bits of a data response are undefined.
+#[test]
+fn data_responses_mean_what_the_specification_says() {
+    for (response, expected) in [
+        (0b0000_0101, Ok(())),
+        (0b1110_0101, Ok(())),
+        (0b1110_1101, Err(Error::WriteFailed)),
+        (0b0000_1101, Err(Error::WriteFailed)),
+        (0b1110_1011, Err(Error::Garbled)),
+        (0xFF, Err(Error::Garbled)),
+    ] {
+        let (mut driver, alterations) = altered_driver();
+        alterations.borrow_mut().data_response = Some(response);
+        let written = done(driver.write(5, &run(1, 5, 1)));
+        assert_eq!(
+            written.map_err(|error| error.cause),
+            expected,
+            "{response:#x}"
+        );
+    }
+}
+
+/// Setup: a block arrives with a flipped bit, so that the driver recovers the card before it sends the block again. The
+/// card reports the status once.
+#[test]
+fn a_status_that_is_read_during_recovery_belongs_to_the_stream() {
+    for (statuses, expected) in [
+        (vec![0], Ok(())),
+        (vec![ECC_FAILED], Err(Error::Status(ECC_FAILED))),
+        // A byte that is no status: the driver asks again.
+        (vec![0, 0xFF], Ok(())),
+        (vec![ECC_FAILED, 0xFF], Err(Error::Status(ECC_FAILED))),
+        (vec![1, 0xFF], Err(Error::Status(1))),
+    ] {
+        let rig = Rig::new();
+        let (mut driver, alterations) = driver_of(&rig.wire);
+        done(driver.acquire()).unwrap();
+        done(driver.begin(8, 3)).unwrap();
+        done(driver.push(&data(1, 8))).unwrap();
+        alterations.borrow_mut().status = statuses.clone();
+        rig.inject(100, Fault::FlipToCard { bit: 3 });
+        let pushed = done(driver.push(&data(1, 9)));
+        assert_eq!(
+            pushed.map_err(|error| error.cause),
+            expected,
+            "{statuses:?}"
+        );
+        assert_eq!(alterations.borrow().status, [], "{statuses:?}");
+        let ended = done(driver.end()).map_err(|error| error.cause);
+        assert_eq!(ended, expected, "the stream has failed");
+    }
+}
+
+/// Setup: as above, but the card refuses CMD12, and then stays busy for longer than the driver waits.
+#[test]
+fn a_status_is_not_forgotten_when_a_recovery_fails() {
+    let rig = Rig::new();
+    let (mut driver, alterations) = driver_of(&rig.wire);
+    done(driver.acquire()).unwrap();
+    done(driver.begin(8, 3)).unwrap();
+    done(driver.push(&data(1, 8))).unwrap();
+    alterations.borrow_mut().status = vec![ECC_FAILED];
+    alterations.borrow_mut().is_stuck = true;
+    rig.inject(100, Fault::FlipToCard { bit: 3 });
+    let pushed = done(driver.push(&data(1, 9)));
+    assert_eq!(pushed.unwrap_err().cause, Error::Busy);
+    assert_eq!(alterations.borrow().status, []);
+    alterations.borrow_mut().is_stuck = false;
+    let ended = done(driver.end()).map_err(|error| error.cause);
+    assert_eq!(ended, Err(Error::Status(ECC_FAILED)));
+}
+
+/// Setup: a read stops the stream, and the card misses the CMD12 of the read.
+#[test]
+fn a_status_after_a_read_does_not_belong_to_the_stream() {
+    let rig = Rig::new();
+    let (mut driver, alterations) = driver_of(&rig.wire);
+    done(driver.acquire()).unwrap();
+    done(driver.write(20, &run(1, 20, 20))).unwrap();
+    done(driver.begin(8, 3)).unwrap();
+    done(driver.push(&data(1, 8))).unwrap();
+    rig.inject(4_000, Fault::LoseCommand);
+    sent(&alterations);
+    done(driver.read(20, &mut [[0; 512]; 10])).unwrap();
+    assert_eq!(sent(&alterations), [13, 55, 22, 18, 12]);
+    alterations.borrow_mut().status = vec![ECC_FAILED];
+    done(driver.push(&data(1, 9))).unwrap();
+    assert_eq!(sent(&alterations), [12, 13, 55, 23, 25]);
+    done(driver.end()).unwrap();
+    assert_eq!(alterations.borrow().status, []);
 }
