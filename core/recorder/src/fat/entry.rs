@@ -197,8 +197,7 @@ impl LongParts {
     /// Ends the name at a short entry. Returns an empty span if the parts do not form the long name of this
     /// entry.
     pub(super) fn end(&mut self, short: &ShortEntry, block: u32) -> Span {
-        let is_whole = self.expected == 0 && self.span.entries > 0;
-        let is_its = is_whole && self.checksum == short.lfn_checksum();
+        let is_its = self.expected == 0 && self.checksum == short.lfn_checksum();
         self.step(block);
         let parts = core::mem::take(self);
         if is_its { parts.span } else { Span::default() }
@@ -355,6 +354,8 @@ pub(super) fn is_name(name: &str) -> bool {
 /// Returns true if a short name contains no control characters. Names in a damaged directory may contain some.
 pub(super) fn is_short_name(name: &Name) -> bool {
     let is_printable = |byte: &u8| *byte >= b' ' && *byte != 0x7F;
-    let is_first = |byte: u8| byte == hadris_fat_raw::ENTRY_KANJI_E5 || byte > b' ';
-    is_first(name[0]) && name[1..].iter().all(is_printable)
+    match name[0] {
+        hadris_fat_raw::ENTRY_KANJI_E5 => name[1..].iter().all(is_printable),
+        first => first != b' ' && name.iter().all(is_printable),
+    }
 }

@@ -80,12 +80,12 @@ impl Layout {
         }
         // All offsets below are before the end.
         let at = |bytes: u64| start + in_blocks(bytes) as u32;
-        let active = geometry.active_fat();
-        let mirror = (geometry.mirrored() && geometry.fat_count() == 2)
-            .then(|| at(geometry.fat_copy(1 - active)));
+        // With mirroring, the first FAT is the active one.
+        let mirror =
+            (geometry.mirrored() && geometry.fat_count() == 2).then(|| at(geometry.fat_copy(1)));
         Ok(Layout {
             kind: geometry.kind(),
-            fat: at(geometry.fat_copy(active)),
+            fat: at(geometry.fat_copy(geometry.active_fat())),
             mirror,
             root: match geometry.root() {
                 RootLocation::Fixed { start, size } => Root::Fixed {

@@ -276,8 +276,9 @@ impl FatVolume {
     ) -> Result<(), Error<B::Error>> {
         let start = self.layout.block_of(cluster);
         let blocks = self.layout.cluster_blocks;
-        for at in (0..blocks).step_by(SLICE_BLOCKS as usize) {
-            let count = SLICE_BLOCKS.min(blocks - at);
+        // Both are powers of two.
+        let count = SLICE_BLOCKS.min(blocks);
+        for at in (0..blocks).step_by(count as usize) {
             card.write(start + at, count, &mut |index, out| {
                 out.fill(0);
                 if let Some(entry) = entry
