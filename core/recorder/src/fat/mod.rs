@@ -185,6 +185,8 @@ mod request;
 mod root;
 mod series;
 mod table;
+#[cfg(test)]
+mod tests;
 mod upload;
 mod view;
 mod walk;

@@ -1,0 +1,277 @@
+//! Small volumes in memory, whose tables the tests read and write themselves.
+
+mod chains;
+mod layout;
+mod root;
+mod table;
+mod walk;
+
+use super::layout::{Layout, Root};
+use super::record::Place;
+use super::{DosTime, FatVolume, Intent, mix};
+use crate::volume::Blocks;
+use cardiograph_card::Block;
+use core::convert::Infallible;
+use core::pin::pin;
+use core::task::{Context, Poll, Waker};
+use hadris_fat_raw::FatKind;
+use std::vec;
+use std::vec::Vec;
+
+/// Blocks of a fixed root directory.
+const ROOT_BLOCKS: u32 = 4;
+const SHORT: [u8; 11] = *b"SHORT   TXT";
+
+/// Returns the checksum of a short name (FAT specification, section 7.2).
+fn sum_of(name: &[u8; 11]) -> u8 {
+    name.iter()
+        .fold(0, |sum: u8, byte| sum.rotate_right(1).wrapping_add(*byte))
+}
+
+/// A short entry.
+fn short(name: &[u8; 11], attributes: u8, first: u32, size: u32) -> [u8; 32] {
+    let mut entry = [0; 32];
+    entry[..11].copy_from_slice(name);
+    entry[11] = attributes;
+    entry[20..22].copy_from_slice(&((first >> 16) as u16).to_le_bytes());
+    entry[26..28].copy_from_slice(&(first as u16).to_le_bytes());
+    entry[28..].copy_from_slice(&size.to_le_bytes());
+    entry
+}
+
+/// An entry of a long name: 13 units, of which the first `len` belong to the name.
+fn long(sequence: u8, sum: u8, units: &[u16]) -> [u8; 32] {
+    let mut padded = [0xFFFF; 13];
+    padded[..units.len()].copy_from_slice(units);
+    if units.len() < 13 {
+        padded[units.len()] = 0;
+    }
+    let mut entry = [0; 32];
+    entry[0] = sequence;
+    entry[11] = 0x0F;
+    entry[13] = sum;
+    let places = (1..11)
+        .step_by(2)
+        .chain((14..26).step_by(2))
+        .chain([28, 30]);
+    for (at, unit) in places.zip(padded) {
+        entry[at..at + 2].copy_from_slice(&unit.to_le_bytes());
+    }
+    entry
+}
+
+/// A card in memory, which counts accesses.
+#[derive(Clone)]
+struct Disk {
+    blocks: Vec<Block>,
+    /// Blocks read, in order.
+    reads: Vec<u32>,
+    /// First block and number of blocks of each write command.
+    writes: Vec<(u32, u32)>,
+}
+
+impl Blocks for Disk {
+    type Error = Infallible;
+
+    fn blocks(&self) -> u32 {
+        self.blocks.len() as u32
+    }
+
+    async fn read(&mut self, start: u32, blocks: &mut [Block]) -> Result<(), Infallible> {
+        for (at, block) in (start..).zip(blocks) {
+            self.reads.push(at);
+            *block = self.blocks[at as usize];
+        }
+        Ok(())
+    }
+
+    async fn write(
+        &mut self,
+        start: u32,
+        count: u32,
+        make: &mut dyn FnMut(u32, &mut Block),
+    ) -> Result<(), Infallible> {
+        self.writes.push((start, count));
+        for index in 0..count {
+            // The result must not depend on the contents of the buffer.
+            let mut data = [0xA5; 512];
+            make(index, &mut data);
+            self.blocks[(start + index) as usize] = data;
+        }
+        Ok(())
+    }
+}
+
+impl Disk {
+    fn entry(&self, place: Place) -> [u8; 32] {
+        let at = usize::from(place.index) * 32;
+        let mut entry = [0; 32];
+        entry.copy_from_slice(&self.blocks[place.block as usize][at..at + 32]);
+        entry
+    }
+
+    fn put_entry(&mut self, place: Place, entry: [u8; 32]) {
+        let at = usize::from(place.index) * 32;
+        self.blocks[place.block as usize][at..at + 32].copy_from_slice(&entry);
+    }
+}
+
+/// Dimensions of a volume.
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    kind: FatKind,
+    clusters: u32,
+    cluster_blocks: u32,
+    /// Distance of the first cluster from a multiple of its own size, in blocks.
+    shift: u32,
+}
+
+/// A volume with two FATs, and its card.
+#[derive(Clone)]
+struct Rig {
+    disk: Disk,
+    layout: Layout,
+}
+
+fn place(block: u32, index: usize) -> Place {
+    let index = index as u8;
+    Place { block, index }
+}
+
+fn poll<T>(future: impl Future<Output = T>) -> T {
+    let mut context = Context::from_waker(Waker::noop());
+    match pin!(future).as_mut().poll(&mut context) {
+        Poll::Ready(output) => output,
+        Poll::Pending => panic!("a card in memory never waits"),
+    }
+}
+
+fn done<T>(future: impl Future<Output = Result<T, super::Error<Infallible>>>) -> T {
+    poll(future).unwrap()
+}
+
+impl Rig {
+    /// Creates an empty volume. The journal's copies follow the last cluster.
+    fn new(shape: Shape) -> Rig {
+        let entry_bytes = match shape.kind {
+            FatKind::Fat32 => 4,
+            _ => 2,
+        };
+        let fat_blocks = ((shape.clusters + 2) * entry_bytes).div_ceil(512);
+        let root_start = 1 + 2 * fat_blocks;
+        let is_32 = shape.kind == FatKind::Fat32;
+        let roots = if is_32 { 0 } else { ROOT_BLOCKS };
+        let data = (root_start + roots).next_multiple_of(shape.cluster_blocks) + shape.shift;
+        let layout = Layout {
+            kind: shape.kind,
+            fat: 1 + fat_blocks,
+            mirror: Some(1),
+            root: match is_32 {
+                true => Root::Cluster(2),
+                false => Root::Fixed {
+                    start: root_start,
+                    blocks: roots,
+                },
+            },
+            data,
+            cluster_blocks: shape.cluster_blocks,
+            clusters_end: shape.clusters + 2,
+            fs_info: None,
+            serial: 0,
+        };
+        let blocks = data + shape.clusters * shape.cluster_blocks + 2;
+        let disk = Disk {
+            blocks: vec![[0; 512]; blocks as usize],
+            reads: Vec::new(),
+            writes: Vec::new(),
+        };
+        let mut rig = Rig { disk, layout };
+        let end = rig.end();
+        rig.put(0, end);
+        rig.put(1, end);
+        if is_32 {
+            rig.put(2, end);
+        }
+        rig
+    }
+
+    /// Returns the end mark that has all bits of an entry.
+    fn end(&self) -> u32 {
+        match self.layout.kind {
+            FatKind::Fat32 => 0x0FFF_FFFF,
+            _ => 0xFFFF,
+        }
+    }
+
+    fn root_block(&self) -> u32 {
+        match self.layout.root {
+            Root::Fixed { start, .. } => start,
+            Root::Cluster(_) => self.layout.data,
+        }
+    }
+
+    /// Returns the first block of the journal's copies.
+    fn journal(&self) -> u32 {
+        self.disk.blocks.len() as u32 - 2
+    }
+
+    fn volume(&self) -> FatVolume {
+        let mut volume = FatVolume::new(|| DosTime::NO_CLOCK, 0);
+        volume.layout = self.layout;
+        volume.copies = [self.journal(), self.journal() + 1];
+        volume.is_ready = true;
+        volume
+    }
+
+    /// Returns the block and the range of bytes of an entry in the active FAT.
+    fn at(&self, cluster: u32) -> (u32, core::ops::Range<usize>) {
+        let bytes = match self.layout.kind {
+            FatKind::Fat32 => 4,
+            _ => 2,
+        };
+        let at = cluster as usize * bytes;
+        (
+            self.layout.fat + (at / 512) as u32,
+            at % 512..at % 512 + bytes,
+        )
+    }
+
+    /// Writes an entry to both FATs.
+    fn put(&mut self, cluster: u32, value: u32) {
+        let (block, range) = self.at(cluster);
+        let mirror = self.layout.mirror.unwrap_or(self.layout.fat);
+        for block in [block, block - self.layout.fat + mirror] {
+            let bytes = &value.to_le_bytes()[..range.len()];
+            self.disk.blocks[block as usize][range.clone()].copy_from_slice(bytes);
+        }
+    }
+
+    fn get(&self, cluster: u32) -> u32 {
+        let (block, range) = self.at(cluster);
+        let mut bytes = [0; 4];
+        bytes[..range.len()].copy_from_slice(&self.disk.blocks[block as usize][range]);
+        u32::from_le_bytes(bytes)
+    }
+
+    /// Returns all entries. The FATs must be equal.
+    fn table(&self) -> Vec<u32> {
+        let Layout { fat, mirror, .. } = self.layout;
+        let mirror = mirror.unwrap_or(fat);
+        let blocks = &self.disk.blocks;
+        for block in 0..fat - mirror {
+            let [one, two] = [mirror, fat].map(|it| (it + block) as usize);
+            assert!(blocks[one] == blocks[two], "the FATs differ");
+        }
+        (0..self.layout.clusters_end)
+            .map(|it| self.get(it))
+            .collect()
+    }
+
+    /// Links these clusters.
+    fn chain(&mut self, clusters: &[u32]) {
+        for (at, cluster) in clusters.iter().enumerate() {
+            let next = clusters.get(at + 1).copied().unwrap_or(self.end());
+            self.put(*cluster, next);
+        }
+    }
+}
