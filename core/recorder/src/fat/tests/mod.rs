@@ -1,13 +1,15 @@
 //! Small volumes in memory, whose tables the tests read and write themselves.
 
 mod chains;
+mod folder;
 mod layout;
 mod root;
+mod series;
 mod table;
 mod walk;
 
 use super::layout::{Layout, Root};
-use super::record::Place;
+use super::record::{Place, Series};
 use super::{DosTime, FatVolume, Intent, mix};
 use crate::volume::Blocks;
 use cardiograph_card::Block;
@@ -136,6 +138,17 @@ struct Rig {
 fn place(block: u32, index: usize) -> Place {
     let index = index as u8;
     Place { block, index }
+}
+
+/// A prefix whose next number is known.
+fn series(prefix: [u8; 3], next: u32) -> Series {
+    Series {
+        prefix,
+        has_folder: false,
+        next,
+        low: 0,
+        folder: (0, 0),
+    }
 }
 
 fn poll<T>(future: impl Future<Output = T>) -> T {
