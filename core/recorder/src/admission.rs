@@ -62,6 +62,16 @@ impl Rate {
         }
     }
 
+    /// Creates a rate that was last observed at this time, when `head` bytes had been pushed.
+    #[cfg(test)]
+    pub(crate) fn of(bytes_per_s: u32, now_us: u64, head: u32) -> Rate {
+        Rate {
+            bytes_per_s,
+            since_us: now_us as u32,
+            head,
+        }
+    }
+
     /// Updates the rate, given that `head` bytes (modulo 2^32) have been pushed by now. Rises apply at once,
     /// falls gradually.
     pub(crate) fn observe(&mut self, now_us: u64, head: u32) {

@@ -152,3 +152,6 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,20 +1,26 @@
-//! Shells with given rings, rates, costs and files, and a card that is never used.
+//! Shells with given rings, rates, costs and files, and a card that notes its commands.
 
 use super::{Shell, ShellParts};
+use crate::Clock;
+use crate::admission::Rate;
 use crate::control::Control;
 use crate::event::Event;
 use crate::format::{Column, Format, Kind, Schema};
 use crate::limits::Limits;
-use crate::plan::{Card, File};
+use crate::plan::{self, Action, Card, File, Outcome};
+use crate::reads::ReadDesk;
 use crate::recorder::Config;
 use crate::ring::{Producer, Ring};
 use crate::stream::{Stream, StreamConfig, Window};
 use crate::volume::{Extent, Reserved};
-use cardiograph_card::{Block, BlockDevice, WriteError};
+use cardiograph_card::{BLOCK_BYTES, Block, BlockDevice, WriteError};
+use core::pin::{Pin, pin};
 use core::sync::atomic::AtomicU8;
+use core::task::{Context, Poll, Waker};
 use embedded_hal_async::delay::DelayNs;
 use std::boxed::Box;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::vec;
 use std::vec::Vec;
 
 pub(super) const SAMPLE_BYTES: usize = 8;
@@ -22,14 +28,52 @@ static SCHEMAS: [Schema; 1] = [Schema::new(&[Column {
     name: "time_us",
     kind: Kind::U64,
 }])];
-const FORMAT: Format = Format::Binary(&SCHEMAS);
+pub(super) const FORMAT: Format = Format::Binary(&SCHEMAS);
 pub(super) const SECOND_US: u64 = 1_000_000;
 pub(super) const NOW_US: u64 = 60 * SECOND_US;
 
-/// A card that is never used.
-pub(super) struct NoCard;
+/// Time of a block's write, of its end, and of a read, in us.
+pub(super) const PUSH_US: u64 = 500;
+pub(super) const END_US: u64 = 8_000;
+pub(super) const READ_US: u64 = 3_000;
 
-impl BlockDevice for NoCard {
+/// A clock that the card advances.
+pub(super) struct TestClock<'a>(&'a Cell<u64>);
+
+impl Clock for TestClock<'_> {
+    fn now_us(&self) -> u64 {
+        self.0.get()
+    }
+}
+
+/// A command to the card.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Command {
+    Begin(u32, u32),
+    Push,
+    End,
+    Read(u32, usize),
+}
+
+/// A card that notes its commands, and advances the clock by their times.
+pub(super) struct TestCard<'a> {
+    now_us: &'a Cell<u64>,
+    commands: Vec<Command>,
+}
+
+impl TestCard<'_> {
+    fn note(&mut self, command: Command, us: u64) {
+        self.commands.push(command);
+        self.now_us.set(self.now_us.get() + us);
+    }
+
+    /// Returns the commands since the last call.
+    pub(super) fn take(&mut self) -> Vec<Command> {
+        core::mem::take(&mut self.commands)
+    }
+}
+
+impl BlockDevice for TestCard<'_> {
     type Error = ();
 
     async fn acquire(&mut self) -> Result<(), ()> {
@@ -40,24 +84,28 @@ impl BlockDevice for NoCard {
         0
     }
 
-    async fn read(&mut self, _: u32, _: &mut [Block]) -> Result<(), ()> {
-        Err(())
+    async fn read(&mut self, start: u32, blocks: &mut [Block]) -> Result<(), ()> {
+        self.note(Command::Read(start, blocks.len()), READ_US);
+        Ok(())
     }
 
     async fn write(&mut self, _: u32, _: &[Block]) -> Result<(), WriteError<()>> {
-        unreachable!()
+        unreachable!("a shell pushes blocks")
     }
 
-    async fn begin(&mut self, _: u32, _: u32) -> Result<(), WriteError<()>> {
-        unreachable!()
+    async fn begin(&mut self, start: u32, hint: u32) -> Result<(), WriteError<()>> {
+        self.note(Command::Begin(start, hint), 0);
+        Ok(())
     }
 
     async fn push(&mut self, _: &Block) -> Result<(), WriteError<()>> {
-        unreachable!()
+        self.note(Command::Push, PUSH_US);
+        Ok(())
     }
 
     async fn end(&mut self) -> Result<(), WriteError<()>> {
-        unreachable!()
+        self.note(Command::End, END_US);
+        Ok(())
     }
 }
 
@@ -134,13 +182,15 @@ pub(super) const CASE: Case = Case {
     is_shared: true,
 };
 
-pub(super) type Tested<'a> = Shell<'a, NoCard, fn() -> u64, Delay, Box<dyn FnMut(Event) + 'a>, 2>;
+pub(super) type Tested<'a> =
+    Shell<'a, TestCard<'a>, TestClock<'a>, Delay, Box<dyn FnMut(Event) + 'a>, 2>;
 
 /// Everything outside a shell.
 pub(super) struct Outside<'a> {
     pub(super) control: &'a Control,
     pub(super) producers: Vec<Producer<'a>>,
     pub(super) events: &'a RefCell<Vec<Event>>,
+    pub(super) desk: &'a ReadDesk<'a>,
 }
 
 /// Builds the shell of a case, and calls `test` with it. Measured costs may differ from those of `case` by what rounding
@@ -151,6 +201,8 @@ pub(super) fn with(
     test: impl FnOnce(&mut Tested, &mut Outside, &Case),
 ) {
     let (control, events) = (Control::new(), RefCell::new(Vec::new()));
+    let (now_us, mut memory) = (Cell::new(NOW_US), vec![[0; BLOCK_BYTES]; 16]);
+    let desk = ReadDesk::with_buffers(&mut memory, 2);
     let mut rings = case.streams.each_ref().map(|of| {
         let bytes: Vec<AtomicU8> = (0..of.capacity).map(|_| AtomicU8::new(0)).collect();
         Ring::over(bytes)
@@ -168,35 +220,84 @@ pub(super) fn with(
         };
         let track = if case.is_shared { 0 } else { at as u8 };
         let mut stream = Stream::new(config, consumer, at as u8, track);
-        stream.rate.observe(SECOND_US, of.rate as u32);
+        let head = of.level / SAMPLE_BYTES * SAMPLE_BYTES;
+        stream.rate = Rate::of(of.rate as u32, NOW_US, head as u32);
         stream.durable_before_us = of.durable_us;
         stream
     });
-    let clock: fn() -> u64 = || NOW_US;
     let parts = ShellParts {
-        medium: NoCard,
-        clock,
+        medium: TestCard {
+            now_us: &now_us,
+            commands: Vec::new(),
+        },
+        clock: TestClock(&now_us),
         delay: Delay(0),
         events: Box::new(|event| events.borrow_mut().push(event)) as Box<dyn FnMut(Event)>,
         control: &control,
-        reads: None,
+        reads: Some(&desk),
     };
     let mut shell: Tested = Shell::new(parts, config, Limits::PRODUCT, streams);
     let mut outside = Outside {
         control: &control,
         producers,
         events: &events,
+        desk: &desk,
     };
     for (at, of) in case.streams.iter().enumerate() {
         outside.push(at, of.level / SAMPLE_BYTES);
     }
     open_file(&mut shell, case);
+    shell.now = shell.conditions(NOW_US);
     shell.now.is_reading = case.is_reading;
     let case = measure(&mut shell, case);
     test(&mut shell, &mut outside, &case);
 }
 
+/// Returns the output of a future that waits for nothing.
+pub(super) fn done<T>(future: impl Future<Output = T>) -> T {
+    match poll(pin!(future)) {
+        Poll::Ready(output) => output,
+        Poll::Pending => unreachable!("nothing waits here"),
+    }
+}
+
+pub(super) fn poll<T>(future: Pin<&mut impl Future<Output = T>>) -> Poll<T> {
+    future.poll(&mut Context::from_waker(Waker::noop()))
+}
+
+/// Carries out an action.
+pub(super) fn act(shell: &mut Tested, action: Action) {
+    done(shell.carry_out(action)).unwrap();
+    shell.apply(action, Outcome::Done);
+}
+
+/// Fills blocks, and writes all that are full.
+pub(super) fn write_full_blocks(shell: &mut Tested) {
+    loop {
+        shell.fill(shell.now_us());
+        let mut blocks = shell.streams.iter().map(|stream| stream.conditions().block);
+        let Some(full) = blocks.position(|block| block == plan::Block::Full) else {
+            return;
+        };
+        act(shell, Action::Write(full as u8));
+    }
+}
+
+/// Writes everything in the rings, with marks.
+pub(super) fn write_all(shell: &mut Tested) {
+    write_full_blocks(shell);
+    for track in 0..shell.state.track_count {
+        act(shell, Action::Mark(track));
+    }
+    write_full_blocks(shell);
+}
+
 impl Outside<'_> {
+    /// Returns the events since the last call.
+    pub(super) fn take_events(&self) -> Vec<Event> {
+        self.events.take()
+    }
+
     pub(super) fn push(&mut self, stream: usize, samples: usize) {
         for _ in 0..samples {
             let pushed = self.producers[stream].push(&[7; SAMPLE_BYTES], NOW_US);
@@ -221,7 +322,7 @@ fn open_file(shell: &mut Tested, case: &Case) {
     assert!(track.begin(NOW_US - 4 * SECOND_US).is_some());
 }
 
-fn reserved(slot: u8, start: u32, blocks: u32) -> Reserved {
+pub(super) fn reserved(slot: u8, start: u32, blocks: u32) -> Reserved {
     Reserved {
         slot,
         prefix: *b"LOG",

@@ -3,15 +3,11 @@
 use super::test_rig::*;
 use super::*;
 use crate::control::FlushState;
+use crate::reads::ReadClass;
+use crate::session::Session;
+use std::string::{String, ToString};
 use std::vec;
-
-fn done<T>(future: impl Future<Output = T>) -> T {
-    let mut context = core::task::Context::from_waker(core::task::Waker::noop());
-    match pin!(future).poll(&mut context) {
-        Poll::Ready(output) => output,
-        Poll::Pending => unreachable!("nothing waits here"),
-    }
-}
+use std::vec::Vec;
 
 /// Returns the cause of a sample that is lost now.
 fn cause(shell: &mut Tested, outside: &mut Outside) -> Cause {
@@ -176,4 +172,253 @@ fn a_full_card_is_tried_again_after_a_second() {
         shell.apply(Action::Step, Outcome::NoRoom);
         assert_eq!(shell.timers.retry_us, NOW_US + SECOND_US);
     });
+}
+
+/// Pushes a sample and empties the ring; returns the names of the sessions in it.
+fn sessions(shell: &mut Tested, outside: &mut Outside, stream: usize) -> Vec<String> {
+    outside.push(stream, 1);
+    let consumer = &mut shell.streams[stream].consumer;
+    let mut names = Vec::new();
+    loop {
+        match consumer.next() {
+            Next::Empty => return names,
+            Next::Samples(bytes) => consumer.release(bytes),
+            _ => names.push(consumer.take_session().unwrap().name().as_str().to_string()),
+        }
+    }
+}
+
+#[test]
+fn every_stream_is_asked_once_to_begin_a_session() {
+    with(&CASE, Config::default(), |shell, outside, _| {
+        let ask = |shell: &mut Tested| {
+            shell.ask_for_session();
+            shell.control.waiting_session().is_none()
+        };
+        let begin = |outside: &Outside, name| {
+            let session = Session::new(name, None, "", &FORMAT).unwrap();
+            outside.control.begin_session(&session).unwrap();
+        };
+        assert!(ask(shell), "no session waits");
+        begin(outside, "A");
+        assert!(ask(shell));
+        assert_eq!(sessions(shell, outside, 1), ["A"]);
+        // The first stream has not begun session A yet: the next one waits for it.
+        begin(outside, "B");
+        assert!(!ask(shell));
+        assert_eq!(sessions(shell, outside, 1), ["B"]);
+        assert!(!ask(shell));
+        assert!(sessions(shell, outside, 1).is_empty());
+        assert_eq!(sessions(shell, outside, 0), ["A"]);
+        assert!(ask(shell));
+        assert_eq!(sessions(shell, outside, 0), ["B"]);
+        assert!(sessions(shell, outside, 1).is_empty());
+    });
+}
+
+/// Samples that arrive after a request stay in the ring if the checkpoint ends before them.
+#[test]
+fn blocks_take_samples_up_to_a_checkpoint() {
+    let (behind, later) = (10 * SAMPLE_BYTES, 5 * SAMPLE_BYTES);
+    // Checkpoint, phase, whether the position is the end of a page, whether the rings absorb a checkpoint, and what
+    // remains in the ring without and with samples that the checkpoint covers.
+    for (checkpoint, phase, is_end, absorbs, left) in [
+        (Checkpoint::None, Phase::Recording, true, true, [0, 0]),
+        (Checkpoint::Wanted, Phase::Recording, true, true, [later, 0]),
+        (Checkpoint::Wanted, Phase::Recording, false, true, [0, 0]),
+        (Checkpoint::Wanted, Phase::Recording, true, false, [0, 0]),
+        (
+            Checkpoint::Forced,
+            Phase::Recording,
+            false,
+            false,
+            [later, later],
+        ),
+        (Checkpoint::Forced, Phase::Ending, false, false, [later, 0]),
+    ] {
+        for (covered, left) in [(0, left[0]), (behind, left[1])] {
+            let mut case = CASE;
+            if !absorbs {
+                (case.measured.commit, case.measured.longest) = (100_000, 2_000_000);
+            }
+            with(&case, Config::default(), |shell, outside, _| {
+                write_full_blocks(shell);
+                // Each stream has an unfinished block.
+                let file = shell.state.tracks[0].file.as_mut().unwrap();
+                file.index = if is_end { 702 } else { 701 };
+                shell.tracks[0].requested_us = shell.now_us();
+                outside.push(0, covered / SAMPLE_BYTES);
+                shell.streams[0].request_checkpoint();
+                outside.push(0, later / SAMPLE_BYTES);
+                shell.state.tracks[0].checkpoint = checkpoint;
+                shell.state.phase = phase;
+                shell.fill(shell.now_us());
+                let level = shell.streams[0].consumer.level_bytes();
+                assert_eq!(
+                    level, left,
+                    "{checkpoint:?}, {phase:?}, {is_end}, {absorbs}"
+                );
+            });
+        }
+    }
+}
+
+#[test]
+fn readers_do_not_see_a_block_that_was_written_since() {
+    with(&CASE, Config::default(), |shell, outside, _| {
+        let lend = || outside.desk.lend(100, 4, ReadClass::Short, 0);
+        let mut first = pin!(lend());
+        assert!(poll(first.as_mut()).is_pending());
+        act(shell, Action::Read);
+        assert_eq!(shell.medium.take(), [Command::Read(100, 4)]);
+        assert!(matches!(poll(first), Poll::Ready(Ok(_))));
+        let is_held = || poll(pin!(lend())).is_ready();
+        assert!(is_held());
+        shell.note_write_to(104, 8);
+        assert!(is_held());
+        shell.note_write_to(99, 2);
+        assert!(!is_held());
+    });
+}
+
+#[test]
+fn a_write_is_announced_with_the_length_of_the_file() {
+    for (blocks, index, hint) in [(4096, 640, 3456), (4096, 0, 4096), (20_000, 5, 8192)] {
+        let mut case = CASE;
+        case.file = (6400, blocks, index);
+        (case.measured.longest, case.measured.commit) = (1, 5_000);
+        with(&case, Config::default(), |shell, outside, _| {
+            shell.fill(NOW_US);
+            act(shell, Action::Write(1));
+            act(shell, Action::Write(0));
+            let begin = Command::Begin(6400 + index, hint);
+            assert_eq!(shell.medium.take(), [begin, Command::Push, Command::Push]);
+            // Its first block names the session of the file.
+            let first_stream = if index == 0 { 1 } else { 0 };
+            assert_eq!(shell.tracks[0].first_stream, first_stream);
+            assert_eq!(u64::from(shell.costs.longest_us), PUSH_US);
+            act(shell, Action::Commit(0));
+            assert_eq!(shell.medium.take(), [Command::End]);
+            assert_eq!(u64::from(shell.costs.commit.us()), END_US);
+            assert_eq!(u64::from(shell.costs.longest_us), END_US);
+            shell.publish_figures(shell.now_us());
+            let figures = outside.desk.figures();
+            assert_eq!((figures.blocks, figures.writes), (2, 3));
+            assert_eq!(u64::from(figures.write_us_max), END_US);
+            // A file of another track keeps the write open.
+            shell.state.card = Card::Writing(1);
+            act(shell, Action::Leave(0));
+            assert!(shell.medium.take().is_empty());
+        });
+    }
+}
+
+#[test]
+fn leaving_a_file_ends_its_write() {
+    with(&CASE, Config::default(), |shell, _, _| {
+        write_all(shell);
+        shell.medium.take();
+        act(shell, Action::Leave(0));
+        assert_eq!(shell.medium.take(), [Command::End]);
+    });
+}
+
+/// A checkpoint is complete when all it covers is in marked blocks, even if more samples follow in the ring.
+#[test]
+fn a_checkpoint_is_reported_when_it_is_complete() {
+    for (checkpoint, is_marked, is_behind, is_complete) in [
+        (Checkpoint::Wanted, true, false, true),
+        (Checkpoint::Forced, true, false, true),
+        (Checkpoint::None, true, false, false),
+        (Checkpoint::Wanted, false, false, false),
+        (Checkpoint::Wanted, true, true, false),
+    ] {
+        with(&CASE, Config::default(), |shell, outside, _| {
+            match is_marked {
+                true => write_all(shell),
+                false => write_full_blocks(shell),
+            }
+            let requested_us = NOW_US - 5_000;
+            shell.tracks[0].requested_us = requested_us;
+            shell.state.tracks[0].checkpoint = checkpoint;
+            outside.push(0, 1);
+            outside.push(1, 1);
+            if is_behind {
+                shell.streams[0].request_checkpoint();
+            }
+            outside.take_events();
+            act(shell, Action::Commit(0));
+            let report = |stream, samples| Event::Checkpoint {
+                stream,
+                samples,
+                pushed_before_us: requested_us,
+                is_late: false,
+            };
+            let expected = match is_complete {
+                true => vec![report(0, 500), report(1, 100)],
+                false => vec![],
+            };
+            assert_eq!(outside.take_events(), expected, "{checkpoint:?}");
+        });
+    }
+}
+
+/// A run that ended, or never used the card, leaves nothing behind. Any other one counts as a failure of the card.
+#[test]
+fn only_an_unfinished_run_is_abandoned() {
+    let cards = [Card::Absent, Card::Unmounted, Card::Idle, Card::Writing(0)];
+    for phase in [Phase::Recording, Phase::Ending, Phase::Ended] {
+        for (card, job) in cards
+            .into_iter()
+            .flat_map(|card| [(card, None), (card, Some(Job::Mount))])
+        {
+            for (is_started, is_serving) in
+                [(false, false), (true, false), (false, true), (true, true)]
+            {
+                with(&CASE, Config::default(), |shell, outside, _| {
+                    (shell.state.phase, shell.state.card, shell.state.job) = (phase, card, job);
+                    (shell.is_started, shell.is_serving) = (is_started, is_serving);
+                    shell.timers.retry_us = 1;
+                    shell.abandon_run();
+                    let is_clean = match (job, card, phase) {
+                        (None, Card::Absent, _) => true,
+                        (None, _, Phase::Ended) => is_started || is_serving,
+                        _ => false,
+                    };
+                    let name = std::format!("{phase:?} {card:?} {job:?} {is_started} {is_serving}");
+                    assert_eq!(shell.tracks[0].file.is_some(), is_clean, "{name}");
+                    assert_eq!(shell.timers.retry_us == 1, is_clean, "{name}");
+                    let after = if is_clean {
+                        (card, job)
+                    } else {
+                        (Card::Absent, None)
+                    };
+                    assert_eq!((shell.state.card, shell.state.job), after, "{name}");
+                    let is_new = !is_clean && !is_started && !is_serving;
+                    let after = if is_new { Phase::Recording } else { phase };
+                    assert_eq!(shell.state.phase, after, "{name}");
+                    let is_lost = matches!(card, Card::Idle | Card::Writing(_));
+                    let is_reported = !is_clean && is_lost && (is_started || is_serving);
+                    let lost = is_reported.then_some(Event::CardLost);
+                    assert_eq!(outside.take_events(), Vec::from_iter(lost), "{name}");
+                });
+            }
+        }
+    }
+}
+
+/// Half of a nearly empty ring, 16,384 B, has to absorb the longest step and a stall of 40 ms at 200 kB/s.
+#[test]
+fn a_long_step_is_remembered() {
+    let mut case = CASE;
+    case.streams[0].rate = 200_000;
+    case.streams.iter_mut().for_each(|of| of.level = 0);
+    (case.measured.longest, case.measured.step) = (30_000, 12_000);
+    for (us, is_absorbed) in [(0, true), (41_900, true), (41_940, false)] {
+        with(&case, Config::default(), |shell, _, _| {
+            assert!(shell.absorbs_step());
+            shell.observe_step(NOW_US - us);
+            assert_eq!(shell.absorbs_step(), is_absorbed, "{us} us");
+        });
+    }
 }

@@ -1,8 +1,10 @@
 //! Conditions of shells with given rings, rates, costs and files, compared with formulas over plain numbers.
 
 use super::*;
+use crate::reads::ReadClass;
 use crate::recorder::Config;
 use crate::shell::test_rig::*;
+use core::pin::pin;
 use std::println;
 use std::vec;
 use std::vec::Vec;
@@ -126,6 +128,26 @@ fn cases() -> Vec<Case> {
         add(&|case| case.file.2 = index);
         add(&|case| case.file = (6432, 4112, index));
     }
+    for index in (0..256).step_by(16) {
+        add(&|case| case.file = (6416, 4112, index));
+    }
+    // Within a page.
+    for rate in (100..70_000)
+        .step_by(2_731)
+        .chain([16_383, 16_384, 32_767, 32_768])
+    {
+        add(&|case| {
+            case.file.2 = 650;
+            case.streams = case.streams.map(|of| Of { rate, ..of });
+        });
+    }
+    // 1,000 blocks are left, which are 5 s of samples.
+    for rate in [102_399, 102_400, 102_401] {
+        add(&|case| {
+            (case.file.2, case.ahead) = (3596, 500);
+            case.streams[0].rate = rate;
+        });
+    }
     for durable_us in (0..=30).map(|at| NOW_US - at * 100_000) {
         add(&|case| case.streams[0].durable_us = durable_us);
         add(&|case| case.streams[1].durable_us = durable_us);
@@ -243,6 +265,98 @@ fn checkpoints_wait_for_the_ends_of_pages_as_long_as_the_window_allows() {
                 .for_each(Stream::request_checkpoint);
         }
     });
+}
+
+/// 4,000 B at 60 kB/s: in a quarter of the window, 29 blocks arrive, so the step is 16 blocks. The samples and one block
+/// more are in 9 blocks, and the step ends after 16.
+#[test]
+fn a_checkpoint_is_ready_when_the_ring_reaches_the_end_of_its_step() {
+    let case = Case {
+        is_shared: false,
+        ..CASE
+    };
+    with(&case, Config::default(), |shell, outside, _| {
+        shell.tracks[0].requested_us = NOW_US;
+        shell.state.tracks[0].checkpoint = Checkpoint::Wanted;
+        shell.streams[0].request_checkpoint();
+        let level = case.streams[0].level;
+        for (bytes, is_ready) in [(level, false), (16 * 512 - 8, false), (16 * 512, true)] {
+            let pushed = shell.streams[0].consumer.level_bytes();
+            outside.push(0, (bytes - pushed) / SAMPLE_BYTES);
+            let conditions = shell.track_conditions(0, NOW_US);
+            assert_eq!(conditions.is_checkpoint_ready, is_ready, "{bytes} B");
+        }
+    });
+}
+
+/// A stream may take the card if it has a turn's worth of samples, and no turn of another one is in progress.
+#[test]
+fn streams_have_a_turn_between_turns() {
+    // Half of the rings are 16 KiB and 8 KiB: 16,384 B and 8,192 B are a turn, 16 blocks of the shared file.
+    for (levels, index, has_turn) in [
+        ([20_000, 800], 640, [true, false]),
+        ([20_000, 800], 641, [false, false]),
+        ([4_000, 9_000], 640, [false, true]),
+        ([4_000, 9_000], 655, [false, false]),
+        ([20_000, 9_000], 656, [true, true]),
+    ] {
+        let mut case = CASE;
+        case.file.2 = index;
+        for (of, level) in case.streams.iter_mut().zip(levels) {
+            of.level = level;
+        }
+        with(&case, Config::default(), |shell, _, _| {
+            shell.state.card = Card::Writing(0);
+            shell.fill(NOW_US);
+            let conditions = shell.conditions(NOW_US);
+            let turns = conditions.streams.map(|stream| stream.has_turn);
+            assert_eq!(turns, has_turn, "block {index}");
+        });
+    }
+}
+
+/// A read that the rings cannot absorb is counted once, and is served later.
+#[test]
+fn a_pending_read_is_served_or_postponed() {
+    for (index, level, absorbs) in [(640, 800, true), (650, 800, false), (640, 30_000, false)] {
+        let mut case = CASE;
+        case.file.2 = index;
+        case.streams[0].level = level;
+        with(&case, Config::default(), |shell, outside, _| {
+            let observed = |shell: &mut Tested| {
+                let now = shell.conditions(NOW_US);
+                let put_off = outside.desk.tally().put_off;
+                (
+                    now.is_read_pending,
+                    now.absorbs_read,
+                    now.is_reading,
+                    put_off,
+                )
+            };
+            shell.state.card = Card::Writing(0);
+            assert_eq!(observed(shell), (false, false, false, 0));
+            let mut lend = pin!(outside.desk.lend(100, 1, ReadClass::Bulk, 0));
+            assert!(poll(lend.as_mut()).is_pending());
+            let is_reading = level < 1_000;
+            let put_off = u32::from(!absorbs);
+            for _ in 0..2 {
+                assert_eq!(observed(shell), (true, absorbs, is_reading, put_off));
+            }
+        });
+    }
+}
+
+#[test]
+fn recordings_are_removed_only_on_request() {
+    for (when_full, may_remove) in [(WhenFull::Wait, false), (WhenFull::RemoveOldest, true)] {
+        let config = Config {
+            when_full,
+            ..Config::default()
+        };
+        with(&CASE, config, |shell, _, _| {
+            assert_eq!(shell.conditions(NOW_US).may_remove, may_remove);
+        });
+    }
 }
 
 #[test]
