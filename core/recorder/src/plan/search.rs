@@ -39,6 +39,7 @@ mod check;
 mod explore;
 mod live;
 mod steps;
+mod walk;
 mod world;
 
 use super::{Action, Job};
@@ -107,6 +108,21 @@ const ALL: &[Event] = &[
     Event::Sample(0),
     Event::Burst(0),
     Event::Session(0),
+    Event::Flush,
+    Event::Rotate,
+    Event::Stop,
+    Event::RoomTaken,
+    Event::RoomFreed,
+];
+
+/// The events of two streams.
+const TWO: [Event; 11] = [
+    Event::Sample(0),
+    Event::Sample(1),
+    Event::Burst(0),
+    Event::Burst(1),
+    Event::Session(0),
+    Event::Session(1),
     Event::Flush,
     Event::Rotate,
     Event::Stop,
@@ -257,4 +273,42 @@ fn larger() {
         ],
         ..ONE
     });
+}
+
+#[test]
+fn walks_of_one_stream() {
+    walk::walk(&ONE, 40);
+    walk::walk(
+        &Config {
+            may_remove: true,
+            ..ONE
+        },
+        40,
+    );
+}
+
+#[test]
+fn walks_of_two_streams() {
+    walk::walk(
+        &Config {
+            has_reads: true,
+            has_names_and_ages: true,
+            ring: 2,
+            events: &TWO,
+            ..SHARED
+        },
+        40,
+    );
+    walk::walk(
+        &Config {
+            has_reads: true,
+            has_names_and_ages: true,
+            may_remove: true,
+            blocks: 2,
+            ring: 2,
+            events: &TWO,
+            ..APART
+        },
+        40,
+    );
 }

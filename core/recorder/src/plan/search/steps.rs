@@ -184,6 +184,13 @@ impl fmt::Display for Choice {
     }
 }
 
+/// Returns all subsets of a set of bits, the full set first.
+fn subsets(set: u32) -> impl Iterator<Item = u32> {
+    core::iter::successors(Some(set), move |subset| {
+        (*subset != 0).then(|| (subset - 1) & set)
+    })
+}
+
 /// Collects the possible steps of a world.
 pub(super) struct Steps<'a, const N: usize> {
     config: &'a Config<N>,
@@ -200,7 +207,17 @@ impl<'a, const N: usize> Steps<'a, N> {
         }
     }
 
+    /// Returns all possible steps.
     pub(super) fn of(config: &'a Config<N>, world: World<N>) -> Result<Self, (Step, Violation)> {
+        Steps::with(config, world, subsets)
+    }
+
+    /// Returns the possible steps, with actions for some of the subsets of the free predicates.
+    pub(super) fn with<S: Iterator<Item = u32>>(
+        config: &'a Config<N>,
+        world: World<N>,
+        subsets: impl FnOnce(u32) -> S,
+    ) -> Result<Self, (Step, Violation)> {
         let mut steps = Steps::new(config, world);
         let is_over = world.plan.phase == Phase::Ended && !config.has_reads;
         if is_over && matches!(world.plan.flush, crate::plan::Flush::None) {
@@ -212,7 +229,7 @@ impl<'a, const N: usize> Steps<'a, N> {
         }
         steps.clocks()?;
         steps.fills()?;
-        steps.actions()?;
+        steps.actions(subsets(steps.free_choices()))?;
         Ok(steps)
     }
 
@@ -427,27 +444,18 @@ impl<'a, const N: usize> Steps<'a, N> {
 
     /// Returns true if a pending read may be served here.
     pub(super) fn serves_read(&self) -> bool {
-        let free = self.free_choices();
-        let mut subset = free;
-        while subset != 0 {
+        subsets(self.free_choices()).any(|subset| {
             let mut now = self.world.facts(self.config);
             Choice(subset).apply(&mut now);
-            if next_action(&self.world.plan, &now) == Action::Read {
-                return true;
-            }
-            subset = (subset - 1) & free;
-        }
-        false
+            next_action(&self.world.plan, &now) == Action::Read
+        })
     }
 
-    fn actions(&mut self) -> Result<(), (Step, Violation)> {
+    fn actions(&mut self, subsets: impl Iterator<Item = u32>) -> Result<(), (Step, Violation)> {
         let facts = self.world.facts(self.config);
-        let free = self.free_choices();
         let may_act = (0..N).all(|at| self.may_wait(at));
         let mut seen: Vec<Action> = Vec::new();
-        // All subsets of the free predicates, starting with the full set.
-        let mut subset = free;
-        loop {
+        for subset in subsets {
             let choice = Choice(subset);
             let mut now = facts;
             choice.apply(&mut now);
@@ -464,11 +472,8 @@ impl<'a, const N: usize> Steps<'a, N> {
                 seen.push(action);
                 self.act(action, &now, choice)?;
             }
-            if subset == 0 {
-                return Ok(());
-            }
-            subset = (subset - 1) & free;
         }
+        Ok(())
     }
 
     /// Returns true if the shell may leave the ring of a stream untouched because a checkpoint holds samples
