@@ -56,6 +56,8 @@
 mod decide;
 #[cfg(test)]
 mod search;
+#[cfg(test)]
+mod tests;
 mod update;
 
 pub use decide::next_action;
