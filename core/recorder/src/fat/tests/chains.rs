@@ -394,7 +394,7 @@ fn an_interrupted_removal_is_completed_unless_another_program_changed_it() {
         }
         let mut volume = cut.rig.volume();
         let is_done = done(volume.finish_run(&mut cut.rig.disk, cut.name, cut.end, run));
-        let what = std::format!("{number}: {run:?} {:?} {}", cut.name, cut.end);
+        let what = format!("{number}: {run:?} {:?} {}", cut.name, cut.end);
         assert_eq!(is_done, is_due, "{what}");
         assert_eq!(cut.rig.table(), due, "{what}");
         if !is_due {

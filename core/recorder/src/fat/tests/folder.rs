@@ -8,14 +8,14 @@ use crate::volume::FileId;
 const DIRECTORY_BLOCKS: u32 = 335;
 const INDEX_BLOCKS: u32 = 250;
 const RECORDING: u8 = 0x20;
-const EMPTY: [u8; 32] = {
+pub(super) const EMPTY: [u8; 32] = {
     let mut entry = [0; 32];
     entry[0] = 0xE5;
     entry
 };
 
 /// Volumes with room for more than one folder.
-fn shapes() -> [Shape; 3] {
+pub(super) fn shapes() -> [Shape; 3] {
     let shape = |kind, clusters, cluster_blocks| Shape {
         kind,
         clusters,
@@ -30,17 +30,17 @@ fn shapes() -> [Shape; 3] {
 }
 
 /// A volume with a folder.
-struct WithFolder {
-    rig: Rig,
-    volume: FatVolume,
-    first: u32,
+pub(super) struct WithFolder {
+    pub(super) rig: Rig,
+    pub(super) volume: FatVolume,
+    pub(super) first: u32,
     /// Clusters of the directory, and of the folder.
     directory: u32,
     clusters: u32,
 }
 
 /// Creates the folder of recordings 3000 to 3999.
-fn with_folder(shape: Shape) -> WithFolder {
+pub(super) fn with_folder(shape: Shape) -> WithFolder {
     let mut rig = Rig::new(shape);
     // Files that were deleted.
     let data = rig.layout.data as usize;
@@ -65,13 +65,13 @@ fn with_folder(shape: Shape) -> WithFolder {
 
 impl WithFolder {
     /// Returns the blocks of the directory.
-    fn blocks(&self) -> core::ops::Range<u32> {
+    pub(super) fn blocks(&self) -> core::ops::Range<u32> {
         let start = self.rig.layout.block_of(self.first);
         start..start + self.directory * self.rig.layout.cluster_blocks
     }
 
     /// Marks all entries of the directory as used, and fills the index, which is not a part of it.
-    fn fill(&mut self) {
+    pub(super) fn fill(&mut self) {
         let blocks = self.blocks();
         let index = blocks.end..blocks.end + INDEX_BLOCKS;
         for block in index {
@@ -336,7 +336,7 @@ fn the_highest_number_is_that_of_a_recording_in_its_folder() {
         let mut volume = clean.rig.volume();
         let mut highest = |entries: &[(&[u8; 11], u8, u32)]| {
             let mut rig = clean.rig.clone();
-            // What looks like a recording in the index is none.
+            // A name in the index is not one of the directory.
             let name = short(b"REC03999CSV", RECORDING, 0, 0);
             rig.disk.put_entry(place(blocks.end, 0), name);
             for (at, (name, attributes, block)) in entries.iter().enumerate() {

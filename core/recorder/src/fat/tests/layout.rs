@@ -58,7 +58,7 @@ fn with_table(mut block: Block, partitions: [(u8, u32); 4]) -> Block {
 }
 
 /// Returns the first block of the volume that begins with, or is listed in, block 0.
-fn first_of(block: &Block) -> Result<u32, Error<Infallible>> {
+fn first_of(block: &Block) -> Result<u32, Error<NoPower>> {
     identify_first(block).map(|first| match first {
         First::Boot => 0,
         First::Partition(start) => start,
@@ -80,7 +80,7 @@ fn every_part_of_a_volume_is_where_its_boot_sector_says() {
                 if is_32 {
                     put16(&mut block, 40, flags);
                 }
-                let layout = Layout::of::<Infallible>(&block, START, CARD_BLOCKS).unwrap();
+                let layout = Layout::of::<NoPower>(&block, START, CARD_BLOCKS).unwrap();
                 let fat = START + RESERVED;
                 let behind = RESERVED + u32::from(fats) * FAT_BLOCKS;
                 let roots = if is_32 { 0 } else { ROOTS / 16 };
@@ -104,8 +104,8 @@ fn every_part_of_a_volume_is_where_its_boot_sector_says() {
                 assert_eq!(layout.serial, 0xCA4D_1064);
                 // The volume may end with the card.
                 let end = START + BLOCKS;
-                assert!(Layout::of::<Infallible>(&block, START, end).is_ok());
-                let error = Layout::of::<Infallible>(&block, START, end - 1).unwrap_err();
+                assert!(Layout::of::<NoPower>(&block, START, end).is_ok());
+                let error = Layout::of::<NoPower>(&block, START, end - 1).unwrap_err();
                 let end = end.into();
                 let card_blocks = START + BLOCKS - 1;
                 assert_eq!(error, Error::LargerThanCard { end, card_blocks });
@@ -183,9 +183,9 @@ fn the_error_names_the_damaged_field() {
     let error_of = |change: &dyn Fn(&mut Block)| {
         let mut block = boot(true, 2);
         change(&mut block);
-        Layout::of::<Infallible>(&block, 0, CARD_BLOCKS).unwrap_err()
+        Layout::of::<NoPower>(&block, 0, CARD_BLOCKS).unwrap_err()
     };
-    let named = |error: Error<Infallible>| match error {
+    let named = |error: Error<NoPower>| match error {
         Error::DamagedBootSector(what) => what,
         error => panic!("{error:?}"),
     };

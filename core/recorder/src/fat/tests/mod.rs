@@ -1,8 +1,13 @@
 //! Small volumes in memory, whose tables the tests read and write themselves.
 
 mod chains;
+mod errors;
 mod folder;
+mod guests;
 mod layout;
+mod places;
+#[cfg(feature = "serving")]
+mod requests;
 mod root;
 mod series;
 mod table;
@@ -13,10 +18,11 @@ use super::record::{Place, Series};
 use super::{DosTime, FatVolume, Intent, mix};
 use crate::volume::Blocks;
 use cardiograph_card::Block;
-use core::convert::Infallible;
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
 use hadris_fat_raw::FatKind;
+use std::format;
+use std::string::String;
 use std::vec;
 use std::vec::Vec;
 
@@ -62,10 +68,76 @@ fn long(sequence: u8, sum: u8, units: &[u16]) -> [u8; 32] {
     entry
 }
 
+/// An entry as the FAT specification defines it.
+#[derive(Debug, PartialEq)]
+struct Found {
+    name: String,
+    place: Place,
+    long_entries: u8,
+    before: [u32; 2],
+}
+
+/// Returns the entries of a directory. The parts of a long name precede its entry in descending order; the one with
+/// the highest number comes first and is marked, and all have the checksum of the short name.
+fn found(slots: &[(Place, [u8; 32])]) -> Vec<Found> {
+    let mut all = Vec::new();
+    for (at, (place, entry)) in slots.iter().enumerate() {
+        if entry[0] == 0xE5 || matches!(entry[11], 0x0F | 0x08) {
+            continue;
+        }
+        let mut name = [0; 11];
+        name.copy_from_slice(&entry[..11]);
+        let mut units = Vec::new();
+        let mut count = None;
+        for (number, (_, part)) in (1..=20).zip(slots[..at].iter().rev()) {
+            let is_next = part[11] == 0x0F && part[0] & 0xBF == number && part[13] == sum_of(&name);
+            if !is_next {
+                break;
+            }
+            for range in [1..11, 14..26, 28..32] {
+                let pairs = part[range].as_chunks::<2>().0.iter();
+                units.extend(pairs.map(|pair| u16::from_le_bytes(*pair)));
+            }
+            if part[0] & 0x40 != 0 {
+                count = Some(number);
+                break;
+            }
+        }
+        let end = units.iter().position(|unit| *unit == 0);
+        units.truncate(end.unwrap_or(units.len()));
+        let text = core::str::from_utf8(&name).unwrap();
+        let (base, extension) = text.split_at(8);
+        let mut blocks: Vec<u32> = Vec::new();
+        let parts = usize::from(count.unwrap_or(0));
+        for (part, _) in slots[at - parts..at].iter().rev() {
+            if part.block != place.block && blocks.last() != Some(&part.block) {
+                blocks.push(part.block);
+            }
+        }
+        blocks.resize(2, 0);
+        all.push(Found {
+            name: match count {
+                Some(_) => String::from_utf16_lossy(&units),
+                None => format!("{base}.{extension}"),
+            },
+            place: *place,
+            long_entries: parts as u8,
+            before: [blocks[0], blocks[1]],
+        });
+    }
+    all
+}
+
+/// The card has no power.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct NoPower;
+
 /// A card in memory, which counts accesses.
 #[derive(Clone)]
 struct Disk {
     blocks: Vec<Block>,
+    /// Blocks that can be written before the power is cut.
+    left: u32,
     /// Blocks read, in order.
     reads: Vec<u32>,
     /// First block and number of blocks of each write command.
@@ -73,13 +145,13 @@ struct Disk {
 }
 
 impl Blocks for Disk {
-    type Error = Infallible;
+    type Error = NoPower;
 
     fn blocks(&self) -> u32 {
         self.blocks.len() as u32
     }
 
-    async fn read(&mut self, start: u32, blocks: &mut [Block]) -> Result<(), Infallible> {
+    async fn read(&mut self, start: u32, blocks: &mut [Block]) -> Result<(), NoPower> {
         for (at, block) in (start..).zip(blocks) {
             self.reads.push(at);
             *block = self.blocks[at as usize];
@@ -92,9 +164,10 @@ impl Blocks for Disk {
         start: u32,
         count: u32,
         make: &mut dyn FnMut(u32, &mut Block),
-    ) -> Result<(), Infallible> {
+    ) -> Result<(), NoPower> {
         self.writes.push((start, count));
         for index in 0..count {
+            self.left = self.left.checked_sub(1).ok_or(NoPower)?;
             // The result must not depend on the contents of the buffer.
             let mut data = [0xA5; 512];
             make(index, &mut data);
@@ -159,7 +232,7 @@ fn poll<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-fn done<T>(future: impl Future<Output = Result<T, super::Error<Infallible>>>) -> T {
+fn done<T>(future: impl Future<Output = Result<T, super::Error<NoPower>>>) -> T {
     poll(future).unwrap()
 }
 
@@ -195,6 +268,7 @@ impl Rig {
         let blocks = data + shape.clusters * shape.cluster_blocks + 2;
         let disk = Disk {
             blocks: vec![[0; 512]; blocks as usize],
+            left: u32::MAX,
             reads: Vec::new(),
             writes: Vec::new(),
         };
@@ -221,6 +295,12 @@ impl Rig {
             Root::Fixed { start, .. } => start,
             Root::Cluster(_) => self.layout.data,
         }
+    }
+
+    /// Returns the blocks of a cluster.
+    fn blocks_of(&self, cluster: u32) -> core::ops::Range<u32> {
+        let start = self.layout.block_of(cluster);
+        start..start + self.layout.cluster_blocks
     }
 
     /// Returns the first block of the journal's copies.

@@ -133,7 +133,7 @@ fn a_free_run_is_the_first_that_is_long_enough_or_the_longest() {
             due.is_begin = &|_| true;
             found = due.run();
         }
-        let what = std::format!("{number}: {enough} to {wanted} of {cluster_blocks} from {hint}");
+        let what = format!("{number}: {enough} to {wanted} of {cluster_blocks} from {hint}");
         assert_eq!(length, found.1, "{what}");
         assert!(
             length == 0 || first == found.0,
@@ -271,7 +271,7 @@ fn a_chain_is_recognised_by_all_of_its_entries() {
                             let (of_part, of_whole) = (of(&part), of(&whole));
                             let is_any =
                                 |at: usize| [a, b, c][at] == 0 || of_part[at] || of_whole[at];
-                            let what = std::format!("{chain:?} {:x?}", [a, b, c]);
+                            let what = format!("{chain:?} {:x?}", [a, b, c]);
                             let is_chain = done(volume.is_chain(&mut rig.disk, chain));
                             assert_eq!(is_chain, of_part == [true; 3], "{what}");
                             let is_part = done(volume.is_part_done(&mut rig.disk, chain));

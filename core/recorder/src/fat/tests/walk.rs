@@ -7,8 +7,6 @@ use crate::recover::Reader;
 use cardiograph_sim_world::{Random, Seed};
 use core::cell::RefCell;
 use core::ops::Deref;
-use std::format;
-use std::string::String;
 
 const SMALL: Shape = Shape {
     kind: FatKind::Fat16,
@@ -67,66 +65,6 @@ fn corrupt(parts: &mut Vec<[u8; 32]>, random: &mut Random) {
     }
     // 0 would end the directory.
     parts.retain(|part| part[0] != 0);
-}
-
-/// An entry as the FAT specification defines it.
-#[derive(Debug, PartialEq)]
-struct Found {
-    name: String,
-    place: Place,
-    long_entries: u8,
-    before: [u32; 2],
-}
-
-/// Returns the entries of a directory. The parts of a long name precede its entry in descending order; the one with
-/// the highest number comes first and is marked, and all have the checksum of the short name.
-fn found(slots: &[(Place, [u8; 32])]) -> Vec<Found> {
-    let mut all = Vec::new();
-    for (at, (place, entry)) in slots.iter().enumerate() {
-        if entry[0] == 0xE5 || matches!(entry[11], 0x0F | 0x08) {
-            continue;
-        }
-        let mut name = [0; 11];
-        name.copy_from_slice(&entry[..11]);
-        let mut units = Vec::new();
-        let mut count = None;
-        for (number, (_, part)) in (1..=20).zip(slots[..at].iter().rev()) {
-            let is_next = part[11] == 0x0F && part[0] & 0xBF == number && part[13] == sum_of(&name);
-            if !is_next {
-                break;
-            }
-            for range in [1..11, 14..26, 28..32] {
-                let pairs = part[range].as_chunks::<2>().0.iter();
-                units.extend(pairs.map(|pair| u16::from_le_bytes(*pair)));
-            }
-            if part[0] & 0x40 != 0 {
-                count = Some(number);
-                break;
-            }
-        }
-        let end = units.iter().position(|unit| *unit == 0);
-        units.truncate(end.unwrap_or(units.len()));
-        let text = core::str::from_utf8(&name).unwrap();
-        let (base, extension) = text.split_at(8);
-        let mut blocks: Vec<u32> = Vec::new();
-        let parts = usize::from(count.unwrap_or(0));
-        for (part, _) in slots[at - parts..at].iter().rev() {
-            if part.block != place.block && blocks.last() != Some(&part.block) {
-                blocks.push(part.block);
-            }
-        }
-        blocks.resize(2, 0);
-        all.push(Found {
-            name: match count {
-                Some(_) => String::from_utf16_lossy(&units),
-                None => format!("{base}.{extension}"),
-            },
-            place: *place,
-            long_entries: parts as u8,
-            before: [blocks[0], blocks[1]],
-        });
-    }
-    all
 }
 
 fn as_found(entry: &DirEntry, name: &str) -> Found {
@@ -225,13 +163,13 @@ struct Log<'a> {
 }
 
 impl Reader for Log<'_> {
-    type Error = Infallible;
+    type Error = NoPower;
 
-    async fn read(&mut self, block: u32) -> Result<(), Infallible> {
+    async fn read(&mut self, block: u32) -> Result<(), NoPower> {
         self.read_ahead(block, 1).await
     }
 
-    async fn read_ahead(&mut self, block: u32, blocks: u32) -> Result<(), Infallible> {
+    async fn read_ahead(&mut self, block: u32, blocks: u32) -> Result<(), NoPower> {
         self.block = self.disk.blocks[block as usize];
         self.reads.borrow_mut().push((block, blocks));
         Ok(())
