@@ -238,9 +238,8 @@ impl FatVolume {
             });
         }
         for pass in 0..PASSES_MAX {
-            // A name without any valid character gets a short name of `_` and a number.
-            let candidates = SUFFIXES
-                .map(|it| generate(pass + it).or(short_name::generate("_", pass + it, |_| None)));
+            // With a number, there is a short name even if no character is valid.
+            let candidates = SUFFIXES.map(|it| generate(pass + it));
             let mut is_taken = [false; CANDIDATES];
             let mut walk = self.walk(card);
             let mut cursor = walk.open(parent)?;
