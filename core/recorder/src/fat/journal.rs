@@ -234,7 +234,6 @@ impl FatVolume {
             epochs,
             intent,
             free: self.read_free(card).await?,
-            hint: self.record.hint,
             ..Record::NEW
         };
         self.block.fill(0);

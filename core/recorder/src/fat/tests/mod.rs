@@ -4,8 +4,11 @@ mod chains;
 mod errors;
 mod folder;
 mod guests;
+mod index;
+mod journal;
 mod layout;
 mod places;
+mod record;
 #[cfg(feature = "serving")]
 mod requests;
 mod root;
