@@ -326,6 +326,22 @@ impl FatVolume {
         parent: &Node,
         end: Place,
     ) -> Result<Room, Error<B::Error>> {
+        let mut walk = self.walk(card);
+        let mut cursor = walk.open(parent)?;
+        let mut is_passed = false;
+        let mut next = None;
+        while let Some((place, slot)) = walk.next_slot(&mut cursor).await? {
+            if is_passed && place.index == 0 {
+                next = Some((place, slot));
+                break;
+            }
+            is_passed |= place == end;
+        }
+        let last = cursor.cluster;
+        // Without the end mark, stale entries after it would be valid.
+        if next.is_some_and(|(_, slot)| slot != Slot::End) {
+            return Err(Error::DamagedDirectory);
+        }
         self.slot(card, end).await?;
         let (entries, _) = self.block.as_chunks_mut::<ENTRY_SIZE>();
         for entry in &mut entries[usize::from(end.index)..] {
@@ -333,23 +349,11 @@ impl FatVolume {
             entry[0] = ENTRY_FREE;
         }
         self.write_back(card, end.block).await?;
-        // The block that ended the directory is now full; the next is empty, if there is one.
-        let mut walk = self.walk(card);
-        let mut cursor = walk.open(parent)?;
-        let mut next = None;
-        while let Some((place, slot)) = walk.next_slot(&mut cursor).await? {
-            if slot == Slot::End {
-                next = Some(place);
-                break;
-            }
-        }
-        let last = cursor.cluster;
         match next {
-            Some(begin) if begin.index == 0 => Ok(Room {
+            Some((begin, _)) => Ok(Room {
                 begin,
                 is_end: true,
             }),
-            Some(_) => Err(Error::DamagedDirectory),
             None => self.extend_directory(card, parent, last).await,
         }
     }

@@ -228,6 +228,7 @@ fn a_directory_that_continues_after_its_end_is_refused() {
     let name = name_of(5);
     let room = poll(volume.room_for(&mut rig.disk, &Node::Root, &name));
     assert!(matches!(room, Err(Error::DamagedDirectory)));
+    assert_eq!(rig.disk.writes, []);
 }
 
 #[test]
