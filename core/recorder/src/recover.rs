@@ -386,7 +386,7 @@ impl<R: Reader> Scan<'_, R> {
             end += 1;
         }
         let mut recovered = Recovered::default();
-        if end > 0 && self.kind == Kind::BinaryV2 {
+        if self.kind == Kind::BinaryV2 {
             recovered = self.totals_of_binary(number, end).await?;
         }
         recovered.bytes = u64::from(end) * BLOCK_BYTES as u64;

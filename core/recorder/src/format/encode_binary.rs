@@ -154,12 +154,11 @@ impl Encoder {
             self.write_header(position, schema);
             return;
         }
-        let mut intake = Intake::REST;
-        // The whole sample is still in the ring.
-        while self.written > 0
-            && self.len < PAYLOAD_BYTES
-            && self.write_sample(consumer, schema.sample_bytes(), &mut intake)
-        {}
+        // The whole sample is still in the ring, and its rest fits into the block.
+        if self.written > 0 {
+            let mut intake = Intake::REST;
+            self.write_sample(consumer, schema.sample_bytes(), &mut intake);
+        }
         self.state = State::Full(Seal::Binary(BlockKind::Samples));
     }
 
@@ -167,9 +166,10 @@ impl Encoder {
         if kind == BlockKind::Samples && !position.may_split() {
             self.cut_sample();
         }
+        // Without a beginning, the block ends with the rest of a sample.
         let (first, sample) = match self.first_at {
             Some(at) => (at, self.first),
-            None => (NO_SAMPLE, self.next_to_begin()),
+            None => (NO_SAMPLE, self.account.encoded().next),
         };
         let totals = self.account.in_file();
         let head = Head {
@@ -194,11 +194,5 @@ impl Encoder {
         self.len -= part;
         self.written -= part;
         self.first_at = self.first_at.filter(|at| usize::from(*at) < self.len);
-    }
-
-    /// Returns the index of the first sample that begins after the block.
-    fn next_to_begin(&self) -> u64 {
-        let next = self.account.encoded().next;
-        next + u64::from(self.written > 0)
     }
 }

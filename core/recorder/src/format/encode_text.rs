@@ -48,15 +48,12 @@ impl Encoder {
     }
 
     pub(super) fn mark_text(&mut self, position: &FilePosition, consumer: &mut Consumer) {
-        let mut intake = Intake::REST;
-        // The rest of the unfinished line is in the ring.
-        while self.written > 0 && self.item != Item::Mark {
-            let wrote = self.write_line(position, consumer, &mut intake);
+        // The rest of the unfinished line is in the ring, and fits into the block.
+        if self.written > 0 && self.item != Item::Mark {
+            let mut intake = Intake::REST;
+            self.write_one_line(position, consumer, &mut intake);
             if self.is_full() {
                 return;
-            }
-            if wrote != Wrote::Some {
-                break;
             }
         }
         self.write_mark();
@@ -66,7 +63,8 @@ impl Encoder {
     fn is_mark_block(position: &FilePosition) -> bool {
         is_mark_block(position.index)
             || position.left() == 1
-            || (position.step > 0 && (position.index + 1).is_multiple_of(position.step))
+            // Without a step, the only multiple is 0.
+            || (position.index + 1).is_multiple_of(position.step)
     }
 
     /// Writes the line with the mark, or as much of it as fits into the block. Sealing adds the fields.
@@ -102,7 +100,7 @@ impl Encoder {
         }
     }
 
-    /// Writes the next line, or continues the unfinished one.
+    /// Writes the next lines or line, or continues the unfinished one.
     fn write_line(
         &mut self,
         position: &FilePosition,
@@ -112,6 +110,15 @@ impl Encoder {
         if self.is_bulk(position) && self.copy_lines(position, consumer, intake) {
             return Wrote::Some;
         }
+        self.write_one_line(position, consumer, intake)
+    }
+
+    fn write_one_line(
+        &mut self,
+        position: &FilePosition,
+        consumer: &mut Consumer,
+        intake: &mut Intake,
+    ) -> Wrote {
         let mut line = [0; LINE_BYTES_MAX];
         let Some(len) = self.make_line(position, consumer, intake, &mut line) else {
             return Wrote::Nothing;

@@ -165,6 +165,23 @@ mod tests {
     }
 
     #[test]
+    fn the_fields_of_a_mark_are_separated_by_spaces() {
+        let mut block = [b' '; BLOCK_BYTES];
+        write(&mut block, &Mark::default(), 0);
+        // The first field begins after the `@`, and each has eight digits.
+        for field in 0..7 {
+            let mut other = block;
+            other[TAIL_AT + 9 * (field + 1)] = b'0';
+            assert_eq!(read(&other), None, "after field {field}");
+        }
+        for (at, byte) in [(TAIL_AT, b'0'), (510, b'0'), (511, b'0')] {
+            let mut other = block;
+            other[at] = byte;
+            assert_eq!(read(&other), None, "byte {at}");
+        }
+    }
+
+    #[test]
     fn a_mark_of_version_0_1_is_read() {
         let mut block = [b' '; BLOCK_BYTES];
         block[474..].copy_from_slice(b"@5F3A9C01 000001C0 00000180 9C01B2D4\r\n");

@@ -1,6 +1,8 @@
 //! File contents: text with marks, or blocks with checksums. docs/formats.md documents every byte.
 
 pub(crate) mod binary;
+#[cfg(test)]
+mod block_tests;
 pub(crate) mod decimal;
 mod encode_binary;
 mod encode_text;

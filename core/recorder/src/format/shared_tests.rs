@@ -20,17 +20,17 @@ use std::collections::BTreeMap;
 use std::vec::Vec;
 use std::{format, vec};
 
-const fn column(name: &'static str, kind: Kind) -> Column {
+pub(super) const fn column(name: &'static str, kind: Kind) -> Column {
     Column { name, kind }
 }
 
-const SMALL: Schema = Schema::new(&[
+pub(super) const SMALL: Schema = Schema::new(&[
     column("time_us", Kind::U32),
     column("level", Kind::I16),
     column("state", Kind::U8),
 ]);
 /// A schema with names so long that its header needs two blocks.
-const WIDE: Schema = Schema::new(&[
+pub(super) const WIDE: Schema = Schema::new(&[
     column("the_first_of_many_columns_with_a_long_name_v", Kind::U64),
     column("the_second_of_many_columns_with_a_long_name_v", Kind::U64),
     column("the_third_of_many_columns_with_a_long_name_v", Kind::U64),
@@ -486,6 +486,16 @@ fn small_files_are_filled_to_their_ends() {
                     fill_small(streams as usize, file_blocks, schema, burst);
                 }
             }
+        }
+    }
+}
+
+/// A few of these files, for a quick answer.
+#[test]
+fn some_small_files_are_filled_to_their_ends() {
+    for (streams, file_blocks) in [(1, 2), (1, 3), (1, 5), (2, 8), (2, 9)] {
+        for (schema, burst) in [(0, 7), (1, 1), (1, 9)] {
+            fill_small(streams, file_blocks, schema, burst);
         }
     }
 }

@@ -238,51 +238,74 @@ fn same(read: &[impl AsRef<str>], expected: &[String]) {
     assert_eq!(read.len(), expected.len());
 }
 
-/// A mark ends both a block and a line that contains nothing else.
 #[test]
 fn text_files_hold_all_lines_and_marks_where_they_have_to_be() {
     for seed in 0..60 {
         for format in [LINES, SHORT_LINES, Format::Csv(&[MAGOD2])] {
             println!("seed {seed}, {format:?}");
-            let written = make(seed, format, 200);
-            let text: Vec<u8> = written.blocks.iter().flatten().copied().collect();
-            let text = String::from_utf8(text).unwrap();
-            let mut lines: Vec<&str> = text
-                .split('\n')
-                .map(|line| line.trim_end_matches('\r'))
-                .collect();
-            assert_eq!(lines.pop(), Some(""), "the last block ends with a mark");
-            let is_mark = |line: &&str| line.contains("#") && line.contains("@1234ABCD ");
-            let content: Vec<&str> = lines.into_iter().filter(|line| !is_mark(line)).collect();
-            let content: Vec<&str> = content
-                .iter()
-                .map(|line| match line.contains("#gap") {
-                    true => line.trim_start_matches(','),
-                    false => line,
-                })
-                .collect();
-            let header = match format {
-                Format::Csv(_) => 1,
-                Format::Lines { header, .. } => usize::from(!header.is_empty()),
-                Format::Binary(_) => 0,
-            };
-            let about = content[header].trim_start_matches(',');
-            assert_eq!(about, "#file number=77 first=0 at_us=5000000");
-            same(&content[header + 1..], &written.lines);
-            // A mark without room in its block ends in the next one.
-            let mut is_begun = false;
-            for (index, mark) in (0..).zip(&written.marks) {
-                let has_to = index == 0 || (index + 1) % MARK_BLOCKS == 0;
-                assert!(mark.is_some() || !has_to, "block {index}");
-                let step = written.steps[index as usize];
-                let may = has_to || step > 0 && (index + 1) % step == 0;
-                let may = may || is_begun || written.checkpoints[index as usize];
-                assert!(mark.is_none() || may, "block {index}");
-                is_begun = may && mark.is_none();
-            }
-            check_filling(&written, &text);
+            check_text(&make(seed, format, 200), &format);
         }
     }
+}
+
+/// Fewer and shorter files, for a quick answer.
+#[test]
+fn short_text_files_hold_all_lines_and_marks() {
+    for seed in 100..104 {
+        for format in [LINES, SHORT_LINES, Format::Csv(&[MAGOD2])] {
+            println!("seed {seed}, {format:?}");
+            check_text(&make(seed, format, 70), &format);
+        }
+    }
+}
+
+/// Returns true if a line contains a mark, which is then its only content.
+fn is_mark(line: &str, indent: usize) -> bool {
+    let Some((before, fields)) = line.split_once("@1234ABCD ") else {
+        return false;
+    };
+    assert_eq!(fields.len(), 7 * 8 + 6, "{line}");
+    let begin = before.trim_end_matches(' ');
+    assert_eq!(begin, format!("{}#", ",".repeat(indent)), "{line}");
+    true
+}
+
+fn check_text(written: &Written, format: &Format) {
+    let text: Vec<u8> = written.blocks.iter().flatten().copied().collect();
+    let text = String::from_utf8(text).unwrap();
+    let mut lines: Vec<&str> = text
+        .split('\n')
+        .map(|line| line.trim_end_matches('\r'))
+        .collect();
+    assert_eq!(lines.pop(), Some(""), "the last block ends with a mark");
+    let indent = format.schemas().first().map_or(0, |it| it.columns().len());
+    let content = lines.into_iter().filter(|line| !is_mark(line, indent));
+    let content: Vec<&str> = content
+        .map(|line| match line.contains("#gap") {
+            true => line.trim_start_matches(','),
+            false => line,
+        })
+        .collect();
+    let header = match format {
+        Format::Csv(_) => 1,
+        Format::Lines { header, .. } => usize::from(!header.is_empty()),
+        Format::Binary(_) => 0,
+    };
+    let about = content[header].trim_start_matches(',');
+    assert_eq!(about, "#file number=77 first=0 at_us=5000000");
+    same(&content[header + 1..], &written.lines);
+    // A mark without room in its block ends in the next one.
+    let mut is_begun = false;
+    for (index, mark) in (0..).zip(&written.marks) {
+        let has_to = index == 0 || (index + 1) % MARK_BLOCKS == 0;
+        assert!(mark.is_some() || !has_to, "block {index}");
+        let step = written.steps[index as usize];
+        let may = has_to || step > 0 && (index + 1) % step == 0;
+        let may = may || is_begun || written.checkpoints[index as usize];
+        assert!(mark.is_none() || may, "block {index}");
+        is_begun = may && mark.is_none();
+    }
+    check_filling(written, &text);
 }
 
 /// Asserts that a mark begins only where the next line does not fit before it, except at checkpoints.
@@ -341,6 +364,11 @@ fn rows_and_their_columns_are_separated_by_commas() {
         assert_eq!(&row[..len], b"time_us,level");
         let len = format.write_sample(1, &[0x39, 0x30, 0xFE, 0xFF], &mut row);
         assert_eq!(&row[..len], b"12345,-2");
+        // Bytes that are no sample of the schema are shown as they are.
+        for other in [&b"a"[..], b"abc", b"abcde"] {
+            let len = format.write_sample(1, other, &mut row);
+            assert_eq!(&row[..len], other);
+        }
     }
     let len = LINES.write_columns(0, &mut row);
     assert_eq!(&row[..len], b"some lines");
@@ -453,58 +481,67 @@ fn recovered(mut card: Cut, format: &Format) -> Recovered {
 #[test]
 fn the_actual_end_is_found_wherever_a_file_is_truncated() {
     for seed in 0..12 {
-        for format in [
-            LINES,
-            SHORT_LINES,
-            Format::Csv(&[MAGOD2]),
-            Format::Binary(&[MAGOD2]),
-        ] {
-            let written = make(seed, format, 200);
-            let mut old = make(seed + 1000, format, 300);
-            for block in &mut old.blocks {
-                // Another recording, distinguishable only by its epoch.
-                for at in 0..BLOCK_BYTES - 8 {
-                    if block[at..].starts_with(b"1234ABCD") {
-                        block[at] = b'F';
-                    }
-                }
-                if let Format::Binary(_) = format {
-                    block[0] ^= 1;
-                    let crc = crc32(0, &block[..508]);
-                    block[508..].copy_from_slice(&crc.to_le_bytes());
-                }
-            }
-            let mut random = Seed::new(seed).stream("cut");
-            for cut in 0..=written.blocks.len() {
-                let kept: Vec<bool> = (0..written.blocks.len()).map(|at| at < cut).collect();
-                let end =
-                    |blocks: usize| written.marks[..blocks].iter().rev().find_map(|mark| *mark);
-                let card = Cut {
-                    written: &written,
-                    kept,
-                    old: &old,
-                };
-                assert_eq!(
-                    recovered(card, &format),
-                    end(cut).unwrap_or_default(),
-                    "seed {seed} {format:?} cut {cut}"
-                );
+        truncate(seed, 200);
+    }
+}
 
-                let kept: Vec<bool> = (0..written.blocks.len())
-                    .map(|at| at < written.durable as usize || random.chance_ppm(700_000))
-                    .collect();
-                let whole = kept.iter().take_while(|kept| **kept).count();
-                let card = Cut {
-                    written: &written,
-                    kept,
-                    old: &old,
-                };
-                assert_eq!(
-                    recovered(card, &format),
-                    end(whole).unwrap_or_default(),
-                    "seed {seed} {format:?} holes"
-                );
+/// A shorter file, for a quick answer.
+#[test]
+fn the_actual_end_of_a_short_file_is_found() {
+    truncate(100, 70);
+}
+
+fn truncate(seed: u64, blocks: usize) {
+    for format in [
+        LINES,
+        SHORT_LINES,
+        Format::Csv(&[MAGOD2]),
+        Format::Binary(&[MAGOD2]),
+    ] {
+        let written = make(seed, format, blocks);
+        let mut old = make(seed + 1000, format, blocks + blocks / 2);
+        for block in &mut old.blocks {
+            // Another recording, distinguishable only by its epoch.
+            for at in 0..BLOCK_BYTES - 8 {
+                if block[at..].starts_with(b"1234ABCD") {
+                    block[at] = b'F';
+                }
             }
+            if let Format::Binary(_) = format {
+                block[0] ^= 1;
+                let crc = crc32(0, &block[..508]);
+                block[508..].copy_from_slice(&crc.to_le_bytes());
+            }
+        }
+        let mut random = Seed::new(seed).stream("cut");
+        for cut in 0..=written.blocks.len() {
+            let kept: Vec<bool> = (0..written.blocks.len()).map(|at| at < cut).collect();
+            let end = |blocks: usize| written.marks[..blocks].iter().rev().find_map(|mark| *mark);
+            let card = Cut {
+                written: &written,
+                kept,
+                old: &old,
+            };
+            assert_eq!(
+                recovered(card, &format),
+                end(cut).unwrap_or_default(),
+                "seed {seed} {format:?} cut {cut}"
+            );
+
+            let kept: Vec<bool> = (0..written.blocks.len())
+                .map(|at| at < written.durable as usize || random.chance_ppm(700_000))
+                .collect();
+            let whole = kept.iter().take_while(|kept| **kept).count();
+            let card = Cut {
+                written: &written,
+                kept,
+                old: &old,
+            };
+            assert_eq!(
+                recovered(card, &format),
+                end(whole).unwrap_or_default(),
+                "seed {seed} {format:?} holes"
+            );
         }
     }
 }
@@ -526,6 +563,9 @@ fn the_longest_lines_of_the_recorder_fit() {
     };
     let mut line = [0; LINE_BYTES_MAX];
     let len = super::text::gap(Some(&SCHEMAS[0]), &gap, &mut line);
+    // An empty row of all columns comes first.
+    assert_eq!(&line[..crate::COLUMNS_MAX], [b','; crate::COLUMNS_MAX]);
+    assert!(line[crate::COLUMNS_MAX..].starts_with(b"#gap first="));
     assert!(len <= GAP_LINE_BYTES && line[..len].ends_with(b"\r\n"));
     let (name, settings) = ("n".repeat(32), ",".repeat(96));
     let session = Session::new(&name, None, &settings, &Format::Csv(&SCHEMAS)).unwrap();
