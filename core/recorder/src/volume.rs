@@ -325,11 +325,12 @@ pub trait Volume<B: Blocks> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::changes::Changes;
     use core::pin::pin;
     use core::task::{Context, Poll, Waker};
+    use std::vec::Vec;
 
     struct NoBlocks;
 
@@ -354,18 +355,33 @@ mod tests {
         }
     }
 
-    /// A volume that serves no readers.
-    struct Plain;
+    /// A volume that serves no readers, and whose operations have the given results.
+    #[derive(Default)]
+    pub(crate) struct Plain {
+        /// Error of each mount.
+        pub(crate) mount: Option<ErrorKind>,
+        /// Numbers of blocks that are reserved, or errors, last first; then there is no room.
+        pub(crate) reserved: Vec<Result<u32, ErrorKind>>,
+        /// Number of files reserved so far.
+        pub(crate) slots: u8,
+        /// Errors of the next calls of `close`, last first.
+        pub(crate) errors: Vec<ErrorKind>,
+        /// Numbers of the records with which `close` was called.
+        pub(crate) closed: Vec<u32>,
+        pub(crate) next_number: u32,
+        /// Recordings that may be removed, last first.
+        pub(crate) old: Vec<FileId>,
+    }
 
-    impl Volume<NoBlocks> for Plain {
-        type Error = ();
+    impl<B: Blocks> Volume<B> for Plain {
+        type Error = ErrorKind;
 
-        fn error_kind((): &()) -> ErrorKind {
-            ErrorKind::Volume
+        fn error_kind(error: &ErrorKind) -> ErrorKind {
+            *error
         }
 
-        async fn mount(&mut self, _: &mut NoBlocks) -> Result<(), ()> {
-            Err(())
+        async fn mount(&mut self, _: &mut B) -> Result<(), ErrorKind> {
+            self.mount.map_or(Ok(()), Err)
         }
 
         fn reserved(&self, _: u8) -> Option<Reserved> {
@@ -373,27 +389,42 @@ mod tests {
         }
 
         fn next_number(&self, _: [u8; 3], _: [u8; 3]) -> u32 {
-            1
+            self.next_number
         }
 
-        async fn reserve(&mut self, _: &mut NoBlocks, _: Request) -> Result<Reserved, ()> {
-            Err(())
+        async fn reserve(&mut self, _: &mut B, request: Request) -> Result<Reserved, ErrorKind> {
+            let blocks = self.reserved.pop().unwrap_or(Err(ErrorKind::NoRoom))?;
+            self.slots += 1;
+            Ok(Reserved {
+                slot: self.slots - 1,
+                prefix: request.prefix,
+                extension: request.extension,
+                extent: Extent {
+                    start: 0x1_0000 * u32::from(self.slots),
+                    blocks,
+                },
+                epoch: self.slots.into(),
+                note: request.note,
+                id: None,
+                is_version_0_1: false,
+            })
         }
 
-        async fn name(&mut self, _: &mut NoBlocks, _: u8, _: FileId, _: &str) -> Result<(), ()> {
-            Err(())
+        async fn name(&mut self, _: &mut B, _: u8, _: FileId, _: &str) -> Result<(), ErrorKind> {
+            Ok(())
         }
 
-        async fn close(&mut self, _: &mut NoBlocks, _: u8, _: &FileRecord) -> Result<(), ()> {
-            Err(())
+        async fn close(&mut self, _: &mut B, _: u8, record: &FileRecord) -> Result<(), ErrorKind> {
+            self.closed.push(record.id.number);
+            self.errors.pop().map_or(Ok(()), Err)
         }
 
-        async fn discard(&mut self, _: &mut NoBlocks, _: u8) -> Result<(), ()> {
-            Err(())
+        async fn discard(&mut self, _: &mut B, _: u8) -> Result<(), ErrorKind> {
+            Ok(())
         }
 
-        async fn remove_oldest(&mut self, _: &mut NoBlocks) -> Result<Option<FileId>, ()> {
-            Err(())
+        async fn remove_oldest(&mut self, _: &mut B) -> Result<Option<FileId>, ErrorKind> {
+            Ok(self.old.pop())
         }
 
         fn take_removed(&mut self) -> Option<FileId> {
@@ -402,11 +433,31 @@ mod tests {
     }
 
     #[test]
+    fn a_number_determines_folder_and_name() {
+        for (number, path) in [
+            (1, "LOG00000/LOG00001.CSV"),
+            (999, "LOG00000/LOG00999.CSV"),
+            (1_000, "LOG00001/LOG01000.CSV"),
+            (99_999, "LOG00099/LOG99999.CSV"),
+            (100_000, "LOG00100/LOG00000.CSV"),
+            (NUMBER_LAST, "LOG99999/LOG99999.CSV"),
+        ] {
+            let id = FileId {
+                prefix: *b"LOG",
+                extension: *b"CSV",
+                number,
+            };
+            assert_eq!(std::format!("{id}"), path);
+        }
+    }
+
+    #[test]
     fn a_volume_need_not_serve_readers() {
-        let (mut plain, mut blocks) = (Plain, NoBlocks);
-        assert!(plain.file_system().is_none());
-        assert_eq!(plain.free_blocks(), None);
-        assert!(plain.refusal(&()).is_none());
+        let (mut plain, mut blocks) = (Plain::default(), NoBlocks);
+        assert!(Volume::<NoBlocks>::file_system(&plain).is_none());
+        assert_eq!(Volume::<NoBlocks>::free_blocks(&plain), None);
+        let refusal = Volume::<NoBlocks>::refusal(&plain, &ErrorKind::Volume);
+        assert!(refusal.is_none());
         let changes = Changes::new();
         let mut task = changes.task();
         let change = pin!(plain.change(&mut blocks, &mut task));
