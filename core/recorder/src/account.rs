@@ -255,6 +255,7 @@ mod tests {
         assert_eq!((lost.first, lost.count), (1, 5));
         assert_eq!((lost.at_us, lost.last_us), (5, 9));
         assert!(!account.has_unsaved());
+        assert_eq!(account.durable().gaps, 1);
         assert_eq!(account.give_up(0, 9, Cause::CardFull), None);
         assert_eq!(
             (account.durable().written(), account.durable().lost),

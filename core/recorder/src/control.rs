@@ -150,3 +150,60 @@ impl Control {
         self.flush_us_max.store(us, Ordering::Relaxed);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::Format;
+
+    #[test]
+    fn the_recorder_sees_each_request() {
+        let control = Control::new();
+        assert!(!control.is_ready() && !control.is_stopped());
+        control.set_ready();
+        assert!(control.is_ready());
+        for number in 0..3 {
+            assert_eq!(control.rotation_requested(), number);
+            control.rotate();
+        }
+        for us in [0, 1, 250_000] {
+            control.set_flush_us_max(us);
+            assert_eq!(control.flush_us_max(), us);
+        }
+        control.stop();
+        assert!(control.is_stopped());
+    }
+
+    #[test]
+    fn a_session_waits_until_it_is_taken() {
+        let lines = Format::Lines {
+            header: "",
+            line_bytes_max: 80,
+        };
+        let session = |name| Session::new(name, None, "", &lines).unwrap();
+        let control = Control::new();
+        assert_eq!(control.waiting_session(), None);
+        for name in ["one", "two"] {
+            assert_eq!(control.begin_session(&session(name)), Ok(()));
+            let next = control.begin_session(&session("next"));
+            assert_eq!(next, Err(SessionError::QueueFull));
+            assert_eq!(control.waiting_session(), Some(session(name)));
+            control.take_session();
+            assert_eq!(control.waiting_session(), None);
+        }
+    }
+
+    #[test]
+    fn a_flush_is_answered_once() {
+        let control = Control::new();
+        let (first, second) = (control.flush(), control.flush());
+        assert_eq!(control.flush_requested(), second);
+        assert_eq!(control.flush_state(first), FlushState::Pending);
+        control.answer(first, true);
+        assert_eq!(control.flush_state(first), FlushState::Durable);
+        assert_eq!(control.flush_state(second), FlushState::Pending);
+        assert!(!control.is_flush_new(first) && control.is_flush_new(second));
+        control.answer(second, false);
+        assert_eq!(control.flush_state(second), FlushState::Failed);
+    }
+}

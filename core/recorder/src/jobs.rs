@@ -107,3 +107,41 @@ pub(crate) async fn execute<'s, V: Volume<Port<'s>>>(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each slot is looked at once, and the file in it is closed.
+    #[test]
+    fn a_mount_goes_through_all_slots() {
+        for has_files in [true, false] {
+            let (mut order, mut visited) = (Order::Mount, std::vec![]);
+            loop {
+                let done = match &order {
+                    Order::Mount => Done::Mounted(None),
+                    Order::Find(slot) => {
+                        visited.push((*slot, false));
+                        Done::Found(has_files.then_some(None))
+                    }
+                    Order::CloseOrDiscard(slot, _) => {
+                        visited.push((*slot, true));
+                        Done::Recovered(None)
+                    }
+                    _ => unreachable!("a mount consists of these"),
+                };
+                match order.next(&done) {
+                    Some(next) => order = next,
+                    None => break,
+                }
+            }
+            let slots = 0..RESERVED_MAX as u8;
+            let expected = slots.flat_map(|slot| {
+                let closes = has_files.then_some((slot, true));
+                core::iter::once((slot, false)).chain(closes)
+            });
+            assert!(visited.into_iter().eq(expected));
+        }
+        assert!(Order::Remove.next(&Done::Removed(None)).is_none());
+    }
+}

@@ -226,3 +226,61 @@ impl Track {
         self.ahead.clear();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::volume::Extent;
+
+    fn id(number: u32) -> FileId {
+        FileId {
+            prefix: *b"LOG",
+            extension: *b"CSV",
+            number,
+        }
+    }
+
+    #[test]
+    fn the_oldest_complete_file_of_a_track_is_closed_first() {
+        let mut files = Files::new();
+        assert!(files.closing(0, id).is_none());
+        let file = Reserved {
+            slot: 2,
+            prefix: *b"LOG",
+            extension: *b"CSV",
+            id: None,
+            is_version_0_1: false,
+            extent: Extent {
+                start: 7,
+                blocks: 9,
+            },
+            epoch: 1,
+            note: 0,
+        };
+        files.put(&file);
+        assert_eq!(files.space(2).map(|space| space.start), Some(7));
+        for (slot, track, number) in [(3, 1, 4), (0, 0, 6), (5, 0, 5), (1, 1, 9)] {
+            let totals = Totals {
+                number,
+                bytes: 100 * number,
+                first_us: 1,
+                last_us: 2,
+                samples: 3,
+                gaps: 4,
+                lost: 5,
+            };
+            files.put_aside(slot, track, ShortText::EMPTY, totals);
+        }
+        for (track, slots) in [(0, [(5, 5), (0, 6)]), (1, [(3, 4), (1, 9)])] {
+            for (slot, number) in slots {
+                let (found, record) = files.closing(track, id).unwrap();
+                assert_eq!((found, record.id), (slot, id(number)));
+                assert_eq!(record.bytes, u64::from(100 * number));
+                files.free(slot);
+            }
+            assert!(files.closing(track, id).is_none());
+        }
+        files.free(2);
+        assert!(files.space(2).is_none());
+    }
+}

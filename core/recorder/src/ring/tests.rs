@@ -232,6 +232,95 @@ fn a_full_queue_of_sessions_is_an_error_and_changes_nothing() {
     assert_eq!(samples(&mut consumer), b"1");
 }
 
+/// A session may come from the producer or the consumer; the next one is known before it is taken.
+#[test]
+fn the_schema_of_the_next_session_is_known() {
+    let mut ring = Ring::over(memory(64));
+    let (mut producer, mut consumer) = ring.split(ROWS);
+    assert_eq!(consumer.next_session(), None);
+    let sessions = [("one", &ONE, 2), ("five", &FIVE, 1), ("three", &THREE, 0)];
+    for round in 0..12 {
+        let (first, second) = (sessions[round % 3], sessions[(round + 1) % 3]);
+        let is_requested = round % 4 == 3;
+        match is_requested {
+            true => consumer
+                .request_session(&session(first.0, first.1))
+                .unwrap(),
+            false => producer.begin_session(&session(first.0, first.1)).unwrap(),
+        }
+        let sample = &b"12345"[..first.1.sample_bytes()];
+        producer.push(sample, 0).unwrap();
+        producer
+            .begin_session(&session(second.0, second.1))
+            .unwrap();
+        assert_eq!(consumer.next_session(), Some((0, first.2)), "round {round}");
+        assert_eq!(consumer.take_session(), Some(session(first.0, first.1)));
+        assert_eq!(consumer.next_session(), Some((sample.len(), second.2)));
+        assert_eq!(samples(&mut consumer), sample);
+        assert_eq!(consumer.next_session(), Some((0, second.2)));
+        assert_eq!(consumer.take_session(), Some(session(second.0, second.1)));
+        assert_eq!(consumer.next_session(), None);
+    }
+}
+
+#[test]
+fn the_peak_is_the_highest_level() {
+    let mut ring = Ring::over(memory(20));
+    let (mut producer, mut consumer) = ring.split(ROWS);
+    let (mut level, mut peak) = (0, 0);
+    for (pushes, taken) in [
+        (1, 3),
+        (2, 3),
+        (1, 6),
+        (3, 0),
+        (2, 15),
+        (6, 18),
+        (1, 3),
+        (9, 18),
+    ] {
+        for _ in 0..pushes {
+            let is_full = level + 3 > 20;
+            assert_eq!(producer.push(b"123", 0).is_err(), is_full);
+            level += if is_full { 0 } else { 3 };
+            peak = peak.max(level);
+            assert_eq!(
+                (producer.level_bytes(), consumer.peak_bytes()),
+                (level, peak)
+            );
+        }
+        consumer.release(taken);
+        while consumer.take_gap().is_some() {}
+        level -= taken;
+    }
+    assert_eq!(peak, 18);
+}
+
+#[cfg(feature = "serving")]
+#[test]
+fn accepted_samples_are_shown_with_their_numbers_and_schemas() {
+    use crate::newest::{NewestMemory, Shown};
+    let memory_of_newest = NewestMemory::<4, 8>::new();
+    let newest = memory_of_newest.handle();
+    let mut ring = Ring::over(memory(64));
+    let (mut producer, _) = ring.split(ROWS);
+    producer.show(newest);
+    producer.push(b"123", 0).unwrap();
+    lose(&mut producer, b"1", 0, Cause::BadSample);
+    producer.begin_session(&session("five", &FIVE)).unwrap();
+    producer.push(b"45678", 0).unwrap();
+    let shown = |number| {
+        let mut out = [0; 8];
+        match newest.look(number, &mut out) {
+            Shown::Sample { bytes, schema } => Some((out[..bytes].to_vec(), schema)),
+            _ => None,
+        }
+    };
+    assert_eq!(shown(0), Some((b"123".to_vec(), 0)));
+    assert_eq!(shown(1), None);
+    assert_eq!(shown(2), Some((b"45678".to_vec(), 1)));
+    assert_eq!(shown(3), None);
+}
+
 /// If all slots are used, a requested session begins as soon as one is free.
 #[test]
 fn a_request_waits_for_a_slot() {

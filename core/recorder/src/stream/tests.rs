@@ -1,7 +1,7 @@
 //! Streams over rings with known contents.
 
 use super::*;
-use crate::format::{Column, Kind, Schema};
+use crate::format::{Column, FilePosition, Kind, Schema};
 use crate::ring::{Producer, Ring};
 use crate::session::Session;
 use core::sync::atomic::AtomicU8;
@@ -158,5 +158,133 @@ fn a_checkpoint_covers_what_was_in_the_ring_when_it_was_requested() {
         assert!(stream.is_behind(), "of the gap");
         stream.consumer.take_gap().unwrap();
         assert!(!stream.is_behind());
+    });
+}
+
+/// Writes the samples of the ring to blocks, the last one with its mark.
+fn write(stream: &mut Stream, position: &mut FilePosition) {
+    loop {
+        let consumer = &mut stream.consumer;
+        stream.encoder.fill(position, consumer, usize::MAX);
+        if !stream.encoder.is_full() {
+            stream.encoder.mark(position, consumer);
+        }
+        if !stream.encoder.is_full() {
+            return;
+        }
+        stream.encoder.block(position);
+        stream.encoder.advance(position);
+        position.index += 1;
+    }
+}
+
+#[test]
+fn an_age_of_just_over_n_windows_exceeds_the_window_n_times() {
+    for (age_us, breaches) in [
+        (0, 0),
+        (1, 0),
+        (1_000, 0),
+        (1_001, 1),
+        (2_000, 1),
+        (2_001, 2),
+        (10_000, 9),
+        (10_001, 10),
+    ] {
+        with(4_000, BINARY, Window::Us(1_000), |stream, mut producer| {
+            let mut position = FilePosition::new(1, 1, 100, 1, 0);
+            stream.encoder.start(None);
+            (0..3).for_each(|_| producer.push(&[0; 8], 0).unwrap());
+            write(stream, &mut position);
+            stream.durable_before_us = 5_000;
+            let now_us = 5_000 + age_us;
+            let committed = stream.commit(now_us, Some(5_500)).unwrap();
+            assert_eq!((committed.samples, committed.pushed_before_us), (3, 5_500));
+            assert_eq!(committed.is_late, breaches > 0, "{age_us} us");
+            let summary = stream.summary;
+            assert_eq!(u64::from(summary.window_breaches), breaches, "{age_us} us");
+            assert_eq!((summary.at_risk_us_max, summary.checkpoints), (age_us, 1));
+            assert_eq!((summary.written, stream.durable_before_us), (3, 5_500));
+        });
+    }
+}
+
+#[test]
+fn a_commit_without_a_checkpoint_counts_if_it_leaves_nothing_unsaved() {
+    with(4_000, BINARY, Window::Us(1_000), |stream, mut producer| {
+        let mut position = FilePosition::new(1, 1, 100, 1, 0);
+        stream.encoder.start(None);
+        assert!(
+            stream.commit(10, None).is_none(),
+            "nothing has become durable"
+        );
+        producer.push(&[0; 8], 0).unwrap();
+        write(stream, &mut position);
+        producer.push(&[0; 8], 0).unwrap();
+        assert!(stream.commit(20, None).is_none(), "a sample is in the ring");
+        write(stream, &mut position);
+        let committed = stream.commit(30, None).unwrap();
+        assert_eq!((committed.samples, committed.pushed_before_us), (2, 30));
+        assert!(stream.commit(40, None).is_none());
+        assert_eq!(stream.summary.checkpoints, 1);
+    });
+}
+
+#[test]
+fn only_the_newest_sample_may_be_at_risk_if_the_window_is_a_sample() {
+    for (written, waiting, is_late) in [
+        (0, 0, false),
+        (0, 1, false),
+        (0, 2, true),
+        (1, 0, false),
+        (1, 1, true),
+        (2, 0, true),
+        (5, 5, true),
+    ] {
+        with(4_000, BINARY, Window::Sample, |stream, mut producer| {
+            let mut position = FilePosition::new(1, 1, 100, 1, 0);
+            stream.encoder.start(None);
+            for count in [5, written] {
+                (0..count).for_each(|_| producer.push(&[0; 8], 0).unwrap());
+                write(stream, &mut position);
+                if count == 5 && position.index < 3 {
+                    stream.commit(1, Some(1));
+                }
+            }
+            let breaches = stream.summary.window_breaches;
+            (0..waiting).for_each(|_| producer.push(&[0; 8], 0).unwrap());
+            let committed = stream.commit(2, Some(2)).unwrap();
+            assert_eq!(
+                committed.is_late, is_late,
+                "{written} written, {waiting} waiting"
+            );
+            let more = stream.summary.window_breaches - breaches;
+            assert_eq!(more, u32::from(is_late));
+        });
+    }
+}
+
+#[test]
+fn what_is_observed_is_the_rate_and_whether_all_is_durable() {
+    with(4_000, BINARY, Window::Us(1_000), |stream, mut producer| {
+        let mut position = FilePosition::new(1, 1, 100, 1, 0);
+        stream.encoder.start(None);
+        stream.observe(1_000_000);
+        assert_eq!(stream.durable_before_us, 1_000_000);
+        (0..100).for_each(|_| producer.push(&[0; 8], 0).unwrap());
+        stream.observe(1_100_000);
+        assert_eq!(stream.durable_before_us, 1_000_000);
+        // 800 bytes in 100 ms.
+        assert_eq!(stream.rate.bytes_in(1_000_000), 8_000);
+        assert_eq!(stream.unfinished_blocks(), 0);
+        let consumer = &mut stream.consumer;
+        stream.encoder.fill(&position, consumer, usize::MAX);
+        assert_eq!(stream.unfinished_blocks(), 1);
+        write(stream, &mut position);
+        assert_eq!(stream.unfinished_blocks(), 0);
+        stream.observe(1_200_000);
+        assert_eq!(stream.durable_before_us, 1_000_000);
+        stream.commit(1_250_000, Some(1_240_000));
+        stream.observe(1_300_000);
+        assert_eq!(stream.durable_before_us, 1_300_000);
     });
 }
