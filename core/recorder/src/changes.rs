@@ -442,17 +442,10 @@ mod tests {
     extern crate std;
 
     use super::*;
-    use core::sync::atomic::{AtomicU32, Ordering};
+    use crate::waker_queue::tests::Wakes;
+    use core::pin::{Pin, pin};
+    use std::boxed::Box;
     use std::sync::Arc;
-    use std::task::Wake;
-
-    struct Wakes(AtomicU32);
-
-    impl Wake for Wakes {
-        fn wake(self: Arc<Self>) {
-            self.0.fetch_add(1, Ordering::Relaxed);
-        }
-    }
 
     #[test]
     fn a_stored_change_is_the_one_that_was_requested() {
@@ -490,7 +483,7 @@ mod tests {
     fn tasks_that_wait_for_a_change_wake_when_it_ends() {
         let changes = Changes::new();
         let change = Change::DiscardUpload { upload: 0 };
-        let tasks = [(); 4].map(|()| Arc::new(Wakes(AtomicU32::new(0))));
+        let tasks = [(); 4].map(|()| Arc::new(Wakes::default()));
         let wakers = tasks.clone().map(Waker::from);
         let place = |waker| {
             let placed = changes.poll_place(&Context::from_waker(waker), &change, &mut None);
@@ -501,7 +494,7 @@ mod tests {
         for waker in wakers.iter().chain(&wakers[1..]) {
             assert!(!place(waker));
         }
-        let woken = || tasks.each_ref().map(|task| task.0.load(Ordering::Relaxed));
+        let woken = || tasks.each_ref().map(|task| task.count());
         assert_eq!(woken(), [0; 4]);
         changes.stage.set(Stage::Abandoned);
         changes.end(Ok(()));
@@ -577,6 +570,151 @@ mod tests {
             let context = Context::from_waker(Waker::noop());
             assert!(changes.poll_place(&context, &change, &mut None).is_ready());
             assert_eq!(changes.frees_blocks(), frees_blocks, "{change:?}");
+        }
+    }
+
+    fn poll<T>(future: Pin<&mut impl Future<Output = T>>) -> Poll<T> {
+        future.poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    /// Calls `test` with a desk of two buffers, and a mounted card.
+    fn with_desk(test: impl FnOnce(&ReadDesk)) {
+        let mut blocks = [[0; 512]; 8];
+        let desk = ReadDesk::with_buffers(&mut blocks, 2);
+        desk.set_mounted(Some(crate::replay::mounted().0));
+        test(&desk);
+    }
+
+    fn buffer<'d, 'a>(desk: &'d ReadDesk<'a>) -> Option<WriteBuffer<'d, 'a>> {
+        match poll(pin!(desk.write_buffer())) {
+            Poll::Ready(buffer) => buffer.ok(),
+            Poll::Pending => None,
+        }
+    }
+
+    const BEGIN: Change = Change::BeginUpload { bytes: 7 };
+    const WRITE: Change = Change::WriteUpload {
+        upload: 1,
+        block: 2,
+        blocks: 3,
+    };
+
+    #[test]
+    fn a_change_returns_its_result_and_the_number_of_the_upload() {
+        with_desk(|desk| {
+            for (begun, result) in [(2, Ok(())), (1, Err(FileError::Full)), (0, Ok(()))] {
+                let mut change = Box::pin(desk.change(BEGIN, None));
+                assert!(poll(change.as_mut()).is_pending() && desk.changes.is_pending());
+                desk.changes.begin();
+                desk.changes.task().begun = begun;
+                assert!(poll(change.as_mut()).is_pending());
+                desk.end_change(result);
+                assert_eq!(poll(change.as_mut()), Poll::Ready(result.map(|()| begun)));
+            }
+        });
+    }
+
+    /// The other buffer is reserved for short reads.
+    #[test]
+    fn the_data_of_a_change_returns_to_the_desk_when_the_change_has_ended() {
+        let place = |desk: &ReadDesk| assert!(desk.changes.is_pending() && buffer(desk).is_none());
+        with_desk(|desk| {
+            // The change is carried out.
+            let mut change = Box::pin(desk.change(WRITE, buffer(desk)));
+            assert!(poll(change.as_mut()).is_pending());
+            place(desk);
+            desk.changes.begin();
+            assert!(desk.changes.task().data.is_some());
+            desk.end_change(Ok(()));
+            assert!(poll(change.as_mut()).is_ready());
+            assert!(buffer(desk).is_some());
+
+            // Its task is dropped before.
+            let mut change = Box::pin(desk.change(WRITE, buffer(desk)));
+            assert!(poll(change.as_mut()).is_pending());
+            place(desk);
+            drop(change);
+            assert!(buffer(desk).is_some() && !desk.changes.is_pending());
+
+            // Its task is dropped meanwhile.
+            let mut change = Box::pin(desk.change(WRITE, buffer(desk)));
+            assert!(poll(change.as_mut()).is_pending());
+            place(desk);
+            desk.changes.begin();
+            drop(change);
+            assert!(buffer(desk).is_none() && !desk.changes.is_pending());
+            let mut next = Box::pin(desk.change(BEGIN, None));
+            assert!(poll(next.as_mut()).is_pending() && !desk.changes.is_pending());
+            desk.end_change(Ok(()));
+            assert!(buffer(desk).is_some());
+            assert!(poll(next.as_mut()).is_pending() && desk.changes.is_pending());
+        });
+    }
+
+    #[test]
+    fn a_change_that_cannot_be_requested_gives_its_data_back() {
+        let path = "x".repeat(CHANGE_PATH_BYTES_MAX + 1);
+        let long = Change::Remove { path: &path };
+        with_desk(|desk| {
+            let mut change = Box::pin(desk.change(long, buffer(desk)));
+            let result = poll(change.as_mut());
+            assert_eq!(result, Poll::Ready(Err(FileError::NameInvalid)));
+            assert!(buffer(desk).is_some() && !desk.changes.is_pending());
+            desk.refuse();
+            let mut change = Box::pin(desk.change(WRITE, buffer(desk)));
+            let result = poll(change.as_mut());
+            let no_card = FileError::Read(ReadError::NoCard);
+            assert_eq!(result, Poll::Ready(Err(no_card)));
+            assert!(buffer(desk).is_some());
+        });
+    }
+
+    /// Another task that is dropped while it waits for its turn changes nothing.
+    #[test]
+    fn a_task_that_is_dropped_before_its_turn_leaves_the_change_under_way() {
+        with_desk(|desk| {
+            let mut first = Box::pin(desk.change(BEGIN, None));
+            assert!(poll(first.as_mut()).is_pending());
+            desk.changes.begin();
+            let mut second = Box::pin(desk.change(BEGIN, None));
+            assert!(poll(second.as_mut()).is_pending());
+            drop(second);
+            desk.changes.task().begun = 1;
+            desk.end_change(Ok(()));
+            assert_eq!(poll(first.as_mut()), Poll::Ready(Ok(1)));
+        });
+    }
+
+    #[test]
+    fn without_a_card_a_change_fails_and_after_the_end_none_is_accepted() {
+        for is_under_way in [false, true] {
+            with_desk(|desk| {
+                let system = desk.file_system();
+                for (error, is_closed) in [(ReadError::NoCard, false), (ReadError::Closed, true)] {
+                    desk.set_mounted(system);
+                    let mut change = Box::pin(desk.change(WRITE, buffer(desk)));
+                    assert!(poll(change.as_mut()).is_pending());
+                    if is_under_way {
+                        desk.changes.begin();
+                    }
+                    match is_closed {
+                        true => desk.close(),
+                        false => desk.refuse(),
+                    }
+                    let error = FileError::Read(error);
+                    assert_eq!(poll(change.as_mut()), Poll::Ready(Err(error)));
+                    let next = poll(pin!(desk.change(BEGIN, None)));
+                    // A card may come back.
+                    assert_eq!(next, Poll::Ready(Err(error)));
+                    if !is_closed {
+                        assert!(buffer(desk).is_some());
+                    }
+                }
+                desk.reopen();
+                desk.set_mounted(system);
+                let mut change = Box::pin(desk.change(BEGIN, None));
+                assert!(poll(change.as_mut()).is_pending() && desk.changes.is_pending());
+            });
         }
     }
 }

@@ -32,3 +32,26 @@ impl WakerQueue {
         core::mem::take(&mut self.wakers).into_iter().flatten()
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use core::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::Arc;
+    use std::task::Wake;
+
+    /// Counts how often it is woken.
+    #[derive(Default)]
+    pub(crate) struct Wakes(AtomicU32);
+
+    impl Wakes {
+        pub(crate) fn count(&self) -> u32 {
+            self.0.load(Ordering::Relaxed)
+        }
+    }
+
+    impl Wake for Wakes {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}

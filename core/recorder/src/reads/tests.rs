@@ -1,8 +1,13 @@
 //! A desk, its readers, and a recorder that carries out what the test says.
 
 use super::*;
+use crate::event::Event;
+use crate::gap::Cause;
+use crate::volume::{Extent, ShortText};
+use crate::waker_queue::tests::Wakes;
 use core::pin::{Pin, pin};
 use core::task::Poll::{Pending, Ready};
+use std::sync::Arc;
 use std::vec;
 use std::vec::Vec;
 
@@ -83,12 +88,11 @@ fn a_long_read_is_made_of_several() {
 #[test]
 fn the_tally_counts_reads_blocks_and_card_time() {
     with_buffers(1, |desk| {
-        for (count, card_us) in [(3, 500), (4, 900), (1, 200)] {
+        for (count, card_us, times) in [(3, 500, 1), (4, 900, 2), (1, 200, 3), (1, 200, 0)] {
             let mut lend = pin!(desk.lend(9, count, ReadClass::Bulk, 0));
             assert!(poll(lend.as_mut()).is_pending());
             // However often it is put off, it is one read.
-            desk.postpone();
-            desk.postpone();
+            (0..times).for_each(|_| desk.postpone());
             assert!(serve(desk, card_us, 0).is_some());
             assert!(poll(lend).is_ready());
         }
@@ -98,9 +102,9 @@ fn the_tally_counts_reads_blocks_and_card_time() {
         desk.end(job, Err(ReadError::CardFailed), 100, 0);
         assert_eq!(error_of(poll(failed)), Some(ReadError::CardFailed));
         let expected = ReadTally {
-            reads: 4,
-            blocks: 8,
-            card_us: 1_700,
+            reads: 5,
+            blocks: 9,
+            card_us: 1_900,
             card_us_max: 900,
             put_off: 3,
         };
@@ -341,5 +345,129 @@ fn the_recorder_sleeps_through_requests_that_it_knows() {
         assert_eq!(sleep((true, true)), Pending);
         assert!(serve(desk, 1, 0).is_some());
         assert_eq!(sleep((false, true)), Pending);
+    });
+}
+
+fn id(number: u32) -> FileId {
+    FileId {
+        prefix: *b"LOG",
+        extension: *b"CSV",
+        number,
+    }
+}
+
+#[test]
+fn readers_see_figures_gaps_and_files() {
+    with_buffers(1, |desk| {
+        let gap = Gap {
+            first: 10,
+            count: 3,
+            at_us: 4,
+            last_us: 5,
+            cause: Cause::Busy,
+        };
+        {
+            let mut watched = desk.watched.borrow_mut();
+            watched.note_event(&Event::Lost { stream: 1, gap });
+            watched.note_file(1, 5, id(7));
+            watched.update(Figures {
+                samples: 20,
+                lost: 3,
+                ..Figures::default()
+            });
+        }
+        let figures = desk.figures();
+        assert_eq!((figures.samples, figures.lost, figures.gaps), (20, 3, 1));
+        assert_eq!((desk.gap(0), desk.gap(1)), (Some((0, 1, gap)), None));
+        assert_eq!((desk.gap_of(1, 12), desk.gap_of(1, 13)), (Some(gap), None));
+        assert_eq!(desk.file_of(1, 9), Some((id(7), 5)));
+        assert_eq!(desk.file_of(0, 9), None);
+    });
+}
+
+#[test]
+fn readers_see_the_space_of_a_mounted_card() {
+    with_buffers(1, |desk| {
+        assert_eq!(desk.space_bytes(), None);
+        let (system, bytes) = crate::replay::mounted();
+        desk.set_mounted(Some(system));
+        for (blocks, free_bytes) in [(None, None), (Some(7), Some(3_584)), (Some(0), Some(0))] {
+            desk.set_free_blocks(blocks);
+            assert_eq!(desk.space_bytes(), Some((bytes, free_bytes)));
+        }
+        desk.refuse();
+        assert_eq!(desk.space_bytes(), None);
+    });
+}
+
+#[test]
+fn readers_find_recordings_in_progress() {
+    let file = |number| Unfinished {
+        id: id(number),
+        session: ShortText::EMPTY,
+        extent: Extent {
+            start: 1,
+            blocks: 2,
+        },
+        epoch: 3,
+        is_named: true,
+        bytes: 4,
+        first_us: 5,
+        last_us: 6,
+        samples: 7,
+        gaps: 8,
+        lost: 9,
+    };
+    with_buffers(1, |desk| {
+        let from = |slot| desk.next_unfinished(slot, |_| true);
+        assert_eq!(from(0), None);
+        desk.publish(2, Some(file(20)));
+        desk.publish(5, Some(file(50)));
+        desk.publish(200, Some(file(60)));
+        assert_eq!(
+            (from(0), from(2)),
+            (Some((2, file(20))), Some((2, file(20))))
+        );
+        assert_eq!((from(3), from(6)), (Some((5, file(50))), None));
+        let number = |number| desk.unfinished(|file| file.id.number == number);
+        assert_eq!((number(50), number(60)), (Some(file(50)), None));
+        desk.publish(2, None);
+        assert_eq!(from(0), Some((5, file(50))));
+        desk.refuse();
+        assert_eq!(from(0), None);
+    });
+}
+
+#[test]
+fn requests_and_free_buffers_wake_those_who_wait() {
+    with_buffers(2, |desk| {
+        let [recorder, writer] = [(); 2].map(|()| Arc::new(Wakes::default()));
+        let sleep = || {
+            let waker = Waker::from(recorder.clone());
+            let polled = desk.poll_request(&Context::from_waker(&waker), (true, true));
+            assert_eq!(polled, Pending);
+        };
+        let wait = || std::boxed::Box::pin(desk.write_buffer());
+        let Ready(Ok(buffer)) = poll(wait().as_mut()) else {
+            panic!("the buffers are free");
+        };
+        let mut second = wait();
+        let waker = Waker::from(writer.clone());
+        assert!(
+            second
+                .as_mut()
+                .poll(&mut Context::from_waker(&waker))
+                .is_pending()
+        );
+        sleep();
+        drop(buffer);
+        assert_eq!((recorder.count(), writer.count()), (1, 1));
+        sleep();
+        desk.abandon_upload(0);
+        assert_eq!(recorder.count(), 2);
+        sleep();
+        let mut lend = pin!(desk.lend(1, 1, ReadClass::Bulk, 0));
+        assert!(poll(lend.as_mut()).is_pending());
+        assert_eq!((recorder.count(), writer.count()), (3, 1));
     });
 }

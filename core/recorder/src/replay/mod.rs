@@ -37,6 +37,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::println;
 use std::string::{String, ToString};
 use std::vec::Vec;
+pub(crate) use volume::mounted;
 pub(crate) use watch::{applied, decided};
 
 /// Seed of all paths; every other seed has to pass as well.

@@ -7,6 +7,8 @@ use crate::guest::{self, FileError};
 use crate::volume::{Blocks, ErrorKind, FileId, FileRecord, Request, Reserved, Volume};
 use crate::{DosTime, FatVolume};
 use cardiograph_card::Block;
+use core::pin::pin;
+use core::task::{Context, Poll, Waker};
 use fatfs::{FatType, FileSystem, FormatVolumeOptions, FsOptions};
 use std::io::{Cursor, Write};
 use std::vec::Vec;
@@ -136,4 +138,20 @@ pub(super) fn cards() -> Vec<Disk> {
         cards.push(formatted(Some(free)));
     }
     cards
+}
+
+/// Returns the file system of an empty card, and its size in bytes as fatfs reports it.
+pub(crate) fn mounted() -> (guest::FileSystem, u64) {
+    let mut disk = formatted(None);
+    let mut volume = volume();
+    {
+        let mount = pin!(volume.mount(&mut disk));
+        let mounted = mount.poll(&mut Context::from_waker(Waker::noop()));
+        assert!(matches!(mounted, Poll::Ready(Ok(()))));
+    }
+    let bytes = Cursor::new(disk.bytes(0..CARD_BLOCKS));
+    let system = FileSystem::new(bytes, FsOptions::new()).unwrap();
+    let stats = system.stats().unwrap();
+    let total = u64::from(stats.total_clusters()) * u64::from(stats.cluster_size());
+    (Volume::<Disk>::file_system(&volume).unwrap(), total)
 }
