@@ -169,10 +169,11 @@ where
     }
 
     /// Serves reads of other tasks after the end of a recording, until `is_over` returns true. Calls `is_over` after
-    /// each action, at least every 2 ms. A card that is removed meanwhile is mounted again when it is back.
+    /// each action, at least every 2 ms. A card that is removed meanwhile is mounted again when it is back, and one
+    /// without a usable file system is tried again.
     ///
     /// # Errors
-    /// [`StartError::Volume`] if the card has no usable file system.
+    /// [`StartError`] if the card fails after `is_over` has returned true.
     pub async fn serve(
         &mut self,
         is_over: impl Fn() -> bool,
@@ -697,6 +698,15 @@ mod tests {
         None
     }
 
+    /// Returns a card that is missing, and one that cannot be read.
+    fn failing_cards() -> [(bool, Plain); 2] {
+        let unreadable = Plain {
+            reads: true,
+            ..Plain::default()
+        };
+        [(false, Plain::default()), (true, unreadable)]
+    }
+
     /// Returns the result of a run as text, and the events; `None` if the run does not end.
     fn ran(config: Config, card: (bool, Plain)) -> (Option<String>, Vec<Event>) {
         let mut output = (None, vec![]);
@@ -722,8 +732,10 @@ mod tests {
     #[test]
     fn a_run_ends_with_the_failure_of_its_beginning() {
         use ErrorKind::{NoRoom, Volume};
-        let no_card = ran(Config::default(), (false, Plain::default())).0;
-        assert_eq!(no_card.as_deref(), Some("Err(Card(()))"));
+        for card in failing_cards() {
+            let no_card = ran(Config::default(), card).0;
+            assert_eq!(no_card.as_deref(), Some("Err(Card(()))"));
+        }
         for (mount, reserved, waiting, ending) in [
             (
                 Some(Volume),
@@ -864,24 +876,29 @@ mod tests {
     /// The card may come back, so that only the caller ends the serving of other tasks.
     #[test]
     fn other_tasks_are_served_until_the_caller_ends_it() {
-        let card = (false, Plain::default());
-        with(
-            1_024,
-            Config::default(),
-            card,
-            STREAM,
-            |recorder, outside| {
-                let asked = Cell::new(0);
-                let is_over = || {
-                    asked.set(asked.get() + 1);
-                    asked.get() >= 500
-                };
-                assert!(matches!(run(recorder.serve(is_over), || ()), Some(Ok(()))));
-                assert_eq!(asked.get(), 500);
-                let lend = run(outside.desk.lend(1, 1, ReadClass::Bulk, 0), || ());
-                let error = lend.map(|lend| lend.map(|_| ()));
-                assert_eq!(error, Some(Err(ReadError::Closed)));
-            },
-        );
+        let unusable = Plain {
+            mount: Some(ErrorKind::Volume),
+            ..Plain::default()
+        };
+        for card in failing_cards().into_iter().chain([(true, unusable)]) {
+            with(
+                1_024,
+                Config::default(),
+                card,
+                STREAM,
+                |recorder, outside| {
+                    let asked = Cell::new(0);
+                    let is_over = || {
+                        asked.set(asked.get() + 1);
+                        asked.get() >= 500
+                    };
+                    assert!(matches!(run(recorder.serve(is_over), || ()), Some(Ok(()))));
+                    assert_eq!(asked.get(), 500);
+                    let lend = run(outside.desk.lend(1, 1, ReadClass::Bulk, 0), || ());
+                    let error = lend.map(|lend| lend.map(|_| ()));
+                    assert_eq!(error, Some(Err(ReadError::Closed)));
+                },
+            );
+        }
     }
 }

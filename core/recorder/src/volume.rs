@@ -360,6 +360,8 @@ pub(crate) mod tests {
     pub(crate) struct Plain {
         /// Error of each mount.
         pub(crate) mount: Option<ErrorKind>,
+        /// True if a mount reads a block first.
+        pub(crate) reads: bool,
         /// Numbers of blocks that are reserved, or errors, last first; then there is no room.
         pub(crate) reserved: Vec<Result<u32, ErrorKind>>,
         /// Number of files reserved so far.
@@ -380,7 +382,11 @@ pub(crate) mod tests {
             *error
         }
 
-        async fn mount(&mut self, _: &mut B) -> Result<(), ErrorKind> {
+        async fn mount(&mut self, card: &mut B) -> Result<(), ErrorKind> {
+            if self.reads {
+                let read = card.read(0, &mut [[0; 512]]).await;
+                read.map_err(|_| ErrorKind::Card)?;
+            }
             self.mount.map_or(Ok(()), Err)
         }
 
