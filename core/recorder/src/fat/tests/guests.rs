@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 type Change = fn(&mut FatVolume, &mut Disk) -> Result<(), Error<NoPower>>;
 
 /// First cluster and length of each file and directory, by path. The clusters of a file identify it.
-type Tree = BTreeMap<String, (u32, u32)>;
+pub(super) type Tree = BTreeMap<String, (u32, u32)>;
 
 const LONG: &str = "Some longer name.txt";
 /// Longer than the entries of a block that are left.
@@ -65,7 +65,7 @@ fn made(kind: FatKind) -> Rig {
 }
 
 /// Returns everything on a volume. Each cluster in use must belong to one file.
-fn tree(rig: &Rig) -> Tree {
+pub(super) fn tree(rig: &Rig) -> Tree {
     let mut tree = Tree::new();
     let mut table = rig.table();
     let mut todo = vec![(String::new(), 0_u32)];

@@ -61,7 +61,7 @@ fn scattered(first: u32, count: u32) -> Vec<u32> {
 }
 
 /// Writes FSInfo to block 0 (FAT specification, section 5).
-fn put_fs_info(rig: &mut Rig, free: u32) {
+pub(super) fn put_fs_info(rig: &mut Rig, free: u32) {
     rig.layout.fs_info = Some(0);
     let block = &mut rig.disk.blocks[0];
     put(block, 0, 0x4161_5252);

@@ -9,11 +9,13 @@ mod journal;
 mod layout;
 mod places;
 mod record;
+mod recordings;
 #[cfg(feature = "serving")]
 mod requests;
 mod root;
 mod series;
 mod table;
+mod view;
 mod walk;
 
 use super::layout::{Layout, Root};
