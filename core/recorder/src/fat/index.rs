@@ -15,6 +15,8 @@ use cardiograph_card::BLOCK_BYTES;
 pub const INDEX_RECORD_BYTES: usize = 128;
 const RECORDS_OF_BLOCK: u32 = (BLOCK_BYTES / INDEX_RECORD_BYTES) as u32;
 const _: () = assert!(BLOCK_BYTES.is_multiple_of(INDEX_RECORD_BYTES));
+// Every folder begins with a whole block.
+const _: () = assert!(FOLDER_RECORDINGS_MAX.is_multiple_of(RECORDS_OF_BLOCK));
 /// Number of blocks of an index.
 pub(crate) const INDEX_BLOCKS: u32 = FOLDER_RECORDINGS_MAX.div_ceil(RECORDS_OF_BLOCK);
 
@@ -178,7 +180,7 @@ impl FatVolume {
 
     fn index_record(&self, id: FileId) -> Option<IndexRecord> {
         let (records, _) = self.block.as_chunks::<INDEX_RECORD_BYTES>();
-        let at = id.number % FOLDER_RECORDINGS_MAX % RECORDS_OF_BLOCK;
+        let at = id.number % RECORDS_OF_BLOCK;
         let found = IndexRecord::decode(&records[at as usize])?;
         let is_it = (found.record.id.prefix, found.record.id.number) == (id.prefix, id.number);
         is_it.then_some(found)
@@ -222,7 +224,7 @@ impl FatVolume {
             return Ok(());
         };
         let (records, _) = self.block.as_chunks_mut::<INDEX_RECORD_BYTES>();
-        let at = id.number % FOLDER_RECORDINGS_MAX % RECORDS_OF_BLOCK;
+        let at = id.number % RECORDS_OF_BLOCK;
         let bytes = record.map_or([0; INDEX_RECORD_BYTES], IndexRecord::encode);
         if records[at as usize] == bytes {
             return Ok(());

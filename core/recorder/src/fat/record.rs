@@ -308,12 +308,13 @@ impl Record {
                 last: first,
                 new: second,
             },
-            7 if !is_old => Intent::Name {
+            // Files of version 0.1 are of none of these kinds.
+            7 => Intent::Name {
                 slot,
                 file: file().filter(|file| file.kind == Kind::Named)?,
             },
-            8 if !is_old => Intent::MakeFolder(folder()?),
-            9 if !is_old => Intent::RemoveFolder(folder()?),
+            8 => Intent::MakeFolder(folder()?),
+            9 => Intent::RemoveFolder(folder()?),
             number if !is_old => guest_record::decode(number, block, layout)?,
             _ => return None,
         };

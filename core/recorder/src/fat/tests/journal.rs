@@ -131,29 +131,37 @@ fn an_interrupted_creation_is_completed() {
 /// Without a free entry, a cluster after the journal extends the root directory.
 #[test]
 fn a_full_root_directory_grows_for_the_journal() {
-    let shape = shapes()[4];
-    let mut rig = Rig::new(shape);
-    for block in rig.root_block()..rig.root_block() + shape.cluster_blocks {
-        for at in 0..16 {
-            rig.disk
-                .put_entry(place(block, at), short(&SHORT, 0x20, 0, 0));
+    for (clusters, cluster_blocks) in [(110, 4), (12, 64), (12, 128)] {
+        let shape = Shape {
+            kind: FatKind::Fat32,
+            clusters,
+            cluster_blocks,
+            shift: 0,
+        };
+        let mut rig = Rig::new(shape);
+        for block in rig.root_block()..rig.root_block() + cluster_blocks {
+            for at in 0..16 {
+                let entry = short(&SHORT, 0x20, 0, 0);
+                rig.disk.put_entry(place(block, at), entry);
+            }
         }
+        // A run that is one cluster too short, then one that is long enough.
+        let journal = BLOCKS.div_ceil(cluster_blocks);
+        let used = 3 + journal;
+        rig.chain(&[used]);
+        let mut volume = rig.volume();
+        load(&mut volume, &mut rig.disk).unwrap();
+        let (first, new) = (used + 1, used + 1 + journal);
+        assert_eq!(volume.record.journal, first, "{shape:?}");
+        let mut expected = with_journal(shape, first);
+        (expected[2], expected[new as usize]) = (new, rig.end());
+        expected[used as usize] = rig.end();
+        assert_eq!(rig.table(), expected, "{shape:?}");
+        let block = rig.layout.block_of(new);
+        let entry = rig.disk.entry(place(block, 0));
+        assert_eq!(entry[..12], *b"CARDIOGRJNL\x06");
+        assert_eq!(rig.disk.entry(place(block, 1)), [0; 32]);
     }
-    // A run that is one cluster too short, then one that is long enough.
-    let clusters = BLOCKS.div_ceil(shape.cluster_blocks);
-    let used = 3 + clusters;
-    rig.chain(&[used]);
-    let mut volume = rig.volume();
-    load(&mut volume, &mut rig.disk).unwrap();
-    let (first, new) = (used + 1, used + 1 + clusters);
-    assert_eq!(volume.record.journal, first);
-    let mut expected = with_journal(shape, first);
-    (expected[2], expected[new as usize]) = (new, rig.end());
-    expected[used as usize] = rig.end();
-    assert_eq!(rig.table(), expected);
-    let block = rig.layout.block_of(new);
-    assert_eq!(rig.disk.entry(place(block, 0))[..12], *b"CARDIOGRJNL\x06");
-    assert_eq!(rig.disk.entry(place(block, 1)), [0; 32]);
 }
 
 /// Returns true if the volume uses this file, whose clusters need not be consecutive; false if it replaces it.
