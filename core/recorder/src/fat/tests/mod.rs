@@ -10,6 +10,7 @@ mod layout;
 mod places;
 mod record;
 mod recordings;
+mod repairs;
 #[cfg(feature = "serving")]
 mod requests;
 mod root;

@@ -9,7 +9,7 @@ use crate::fat::record::{Record, get};
 use crate::volume::{FileId, FileRecord, Request, Volume};
 
 /// Clusters of a folder: 335 of its directory, and 250 of its index.
-const FOLDER: u32 = 585;
+pub(super) const FOLDER: u32 = 585;
 const INDEX_AT: u32 = 335;
 const REQUEST: Request = Request {
     prefix: *b"REC",
@@ -20,43 +20,53 @@ const REQUEST: Request = Request {
 };
 
 /// An operation, after others that prepare it.
-struct Operation {
-    title: &'static str,
-    prepare: fn(&mut FatVolume, &mut Disk),
-    run: fn(&mut FatVolume, &mut Disk) -> Result<(), Error<NoPower>>,
+pub(super) struct Operation {
+    pub(super) title: &'static str,
+    pub(super) prepare: fn(&mut FatVolume, &mut Disk),
+    pub(super) run: fn(&mut FatVolume, &mut Disk) -> Result<(), Error<NoPower>>,
 }
 
 /// All that remains of the operations on a card.
 #[derive(Clone, Debug, PartialEq)]
-struct Outcome {
-    tree: Tree,
+pub(super) struct Outcome {
+    pub(super) tree: Tree,
     /// Slots, first clusters and names of unfinished files.
-    unfinished: Vec<(usize, u32, Option<FileId>)>,
-    next: u32,
+    pub(super) unfinished: Vec<(usize, u32, Option<FileId>)>,
+    pub(super) next: u32,
     /// Numbers in the index, modulo 1000.
-    listed: Vec<usize>,
+    pub(super) listed: Vec<usize>,
 }
 
-fn new_rig(kind: FatKind) -> Rig {
+pub(super) fn new_rig(kind: FatKind) -> Rig {
     let mut rig = Rig::new(Shape {
         kind,
         clusters: FOLDER + 55,
         cluster_blocks: 1,
         shift: 0,
     });
+    // Files that were deleted.
+    let (data, end) = (rig.layout.data as usize, rig.journal() as usize);
+    let root = if kind == FatKind::Fat32 { 1 } else { 0 };
+    rig.disk.blocks[data + root..end].fill([0x77; 512]);
     let free = rig.table().iter().filter(|it| **it == 0).count();
     put_fs_info(&mut rig, free as u32);
     rig
 }
 
-/// Does what a mount does with the files of the recorder: continues with the newest record.
-fn mount(rig: &mut Rig) -> Result<FatVolume, Error<NoPower>> {
-    let mut volume = rig.volume();
-    volume.record.series[0] = Some(series(*b"REC", 3000));
-    let copies = volume.copies.map(|block| rig.disk.blocks[block as usize]);
+/// Returns the newest record of the journal.
+pub(super) fn newest(rig: &Rig) -> Option<Record> {
+    let copies = rig.volume().copies;
+    let copies = copies.map(|block| rig.disk.blocks[block as usize]);
     let records = copies.iter();
     let records = records.filter_map(|block| Record::decode(block, &rig.layout, 0));
-    if let Some(newest) = records.max_by_key(|record| record.sequence) {
+    records.max_by_key(|record| record.sequence)
+}
+
+/// Does what a mount does with the files of the recorder: continues with the newest record.
+pub(super) fn mount(rig: &mut Rig) -> Result<FatVolume, Error<NoPower>> {
+    let mut volume = rig.volume();
+    volume.record.series[0] = Some(series(*b"REC", 3000));
+    if let Some(newest) = newest(rig) {
         volume.record = newest;
     }
     poll(async {
@@ -71,11 +81,11 @@ fn mount(rig: &mut Rig) -> Result<FatVolume, Error<NoPower>> {
     Ok(volume)
 }
 
-fn free_of(rig: &Rig) -> u32 {
+pub(super) fn free_of(rig: &Rig) -> u32 {
     get(&rig.disk.blocks[0], 488)
 }
 
-fn outcome(rig: &Rig, volume: &FatVolume) -> Outcome {
+pub(super) fn outcome(rig: &Rig, volume: &FatVolume) -> Outcome {
     let free = rig.table().iter().filter(|it| **it == 0).count() as u32;
     assert_eq!(free_of(rig), free, "FSInfo");
     assert_eq!(volume.record.free, Some(free));
@@ -171,7 +181,7 @@ fn with_full_root(volume: &mut FatVolume, disk: &mut Disk) {
     }
 }
 
-const OPERATIONS: [Operation; 11] = [
+pub(super) const OPERATIONS: [Operation; 11] = [
     Operation {
         title: "reserve",
         prepare: with_folder,
@@ -230,7 +240,7 @@ const OPERATIONS: [Operation; 11] = [
 ];
 
 /// Restores the blocks that were written.
-fn restore(rig: &mut Rig, from: &Rig) {
+pub(super) fn restore(rig: &mut Rig, from: &Rig) {
     for (start, count) in rig.disk.writes.drain(..) {
         for at in start as usize..(start + count) as usize {
             rig.disk.blocks[at] = from.disk.blocks[at];
@@ -266,14 +276,14 @@ fn mounted(cut: &Rig, rig: &mut Rig) -> FatVolume {
 }
 
 /// A card before an operation.
-struct Prepared {
-    rig: Rig,
-    writes: u32,
-    before: Outcome,
-    after: Outcome,
+pub(super) struct Prepared {
+    pub(super) rig: Rig,
+    pub(super) writes: u32,
+    pub(super) before: Outcome,
+    pub(super) after: Outcome,
 }
 
-fn prepared(kind: FatKind, operation: &Operation) -> Prepared {
+pub(super) fn prepared(kind: FatKind, operation: &Operation) -> Prepared {
     let mut rig = new_rig(kind);
     let mut volume = mount(&mut rig).unwrap();
     (operation.prepare)(&mut volume, &mut rig.disk);
@@ -295,12 +305,18 @@ fn prepared(kind: FatKind, operation: &Operation) -> Prepared {
 }
 
 /// Cuts the power after this number of blocks.
-fn cut_after(rig: &mut Rig, operation: &Operation, blocks: u32) {
+pub(super) fn cut_after(rig: &mut Rig, operation: &Operation, blocks: u32) {
     let mut volume = mount(rig).unwrap();
     rig.disk.left = blocks;
     let result = (operation.run)(&mut volume, &mut rig.disk);
     assert!(matches!(result, Ok(()) | Err(Error::Card(NoPower))));
     rig.disk.left = u32::MAX;
+}
+
+/// Returns the numbers of blocks after which the power is cut.
+pub(super) fn cuts(writes: u32) -> impl Iterator<Item = u32> {
+    // The contents of a new folder are written to free clusters.
+    (0..=writes).filter(|at| !(20..FOLDER - 5).contains(at) || at % 100 == 0)
 }
 
 #[test]
@@ -312,11 +328,7 @@ fn an_interrupted_operation_is_completed_or_undone() {
             let mut outcomes = vec![clean.before];
             let mut rig = clean.rig.clone();
             let mut last: Option<Rig> = None;
-            for blocks in 0..=clean.writes {
-                // The contents of a new folder are written to free clusters.
-                if (20..FOLDER - 5).contains(&blocks) && blocks % 100 != 0 {
-                    continue;
-                }
+            for blocks in cuts(clean.writes) {
                 restore(&mut rig, &clean.rig);
                 cut_after(&mut rig, operation, blocks);
                 let cut = rig.clone();
