@@ -62,7 +62,7 @@ typedef struct {
     const char *header;
     /* Maximum length of a line, newline included: at most 405 B. */
     uint16_t line_bytes_max;
-    /* Maximum length of a file: at least 65536 B; 0 for 45 MiB. */
+    /* Maximum length of a file, which may be up to an eighth shorter: at least 65536 B; 0 for 45 MiB. */
     uint32_t file_bytes;
     /* Highest bus clock, in Hz; 0 for 25 MHz. */
     uint32_t bus_hz;

@@ -61,6 +61,9 @@
 //! beginning of that page elsewhere. So a checkpoint waits for a multiple of up to 32 KiB if samples arrive
 //! fast enough, and files begin at such multiples.
 //!
+//! **Files end with units of flash.** A unit of up to 4 MiB that is not written as a whole costs a merge later. So files
+//! begin with a unit where one is free, and are up to an eighth shorter than [`Config::file_bytes`].
+//!
 //! **Samples take precedence.** File-system steps, reads and checkpoints get the card only when all rings can absorb
 //! them plus the longest stall, and steps that are not urgent wait for the end of a page. While other tasks read,
 //! samples stay in the rings until they fill a page, which is then written in one burst. Urgent steps, such as preparing
@@ -152,6 +155,7 @@ mod shell;
 mod steps;
 mod stream;
 mod track;
+mod units;
 mod volume;
 mod waker_queue;
 mod watched;

@@ -117,6 +117,9 @@ pub(crate) const OVERDUE_US_MIN: u64 = 1_000;
 pub(crate) const BUSY_US_MAX: u32 = 250_000;
 /// Fill level (1/n of the ring) below which a ring that cannot absorb [`BUSY_US_MAX`] admits file-system steps.
 pub(crate) const STEP_PART_OF_RING: u64 = 16;
+/// Fill level (1/n of the ring) up to which a checkpoint that is late begins although a stall would fill the ring.
+pub(crate) const LATE_PART_OF_RING: u64 = 4;
+const _: () = assert!(LATE_PART_OF_RING < ROOM_PART);
 /// Stall assumed for a step on a card that has not stalled yet, in us.
 pub(crate) const STEP_STALL_US: u32 = 40_000;
 /// Files are prepared at any cost when the remaining space in the open and prepared files lasts no longer than this.

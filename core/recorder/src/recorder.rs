@@ -31,7 +31,8 @@ use embedded_hal_async::delay::DelayNs;
 /// Length of files, and the policy for a full card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Maximum file length in bytes: at least 64 KiB, at most the FAT limit.
+    /// Maximum file length in bytes: at least 64 KiB, at most the FAT limit. Files may be up to an eighth shorter, so that
+    /// they end with a unit of the card's flash, of up to 4 MiB.
     pub file_bytes: u32,
     /// Interval after which a new file begins, in us; `None` for no interval. [`Control::rotate`] requests a
     /// new file at any time.

@@ -31,6 +31,7 @@ use crate::ring::Next;
 use crate::session::SessionError;
 use crate::stream::Stream;
 use crate::track::{Files, NameState, OpenFile, Totals, Track};
+use crate::units::whole_units;
 use crate::volume::{self, FileId, ShortText};
 use cardiograph_card::{BLOCK_BYTES, BlockDevice};
 use core::future::poll_fn;
@@ -258,7 +259,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         let state = &self.state.tracks[usize::from(track)];
         let is_place = match state.checkpoint {
             Checkpoint::None => false,
-            Checkpoint::Wanted => self.is_page_end(track, now_us) && self.absorbs_commit(),
+            Checkpoint::Wanted => self.is_page_end(track, now_us) && self.absorbs_commit(now_us),
             Checkpoint::Forced => true,
         };
         is_place
@@ -499,7 +500,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         volume::Request {
             prefix: encoder.prefix(),
             extension: encoder.format().extension(),
-            blocks: self.config.file_bytes / BLOCK_BYTES as u32,
+            blocks: whole_units(self.config.file_bytes / BLOCK_BYTES as u32),
             blocks_min: self.limits().file_blocks_min,
             note: encoder.format().note(),
         }

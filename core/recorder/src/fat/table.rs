@@ -1,6 +1,7 @@
 //! The file allocation table: free runs and chains.
 
 use super::{Error, FatVolume};
+use crate::units::unit_of_start;
 use crate::volume::Blocks;
 use core::slice::from_mut;
 use hadris_fat_raw::{FIRST_DATA_CLUSTER, FatKind};
@@ -33,11 +34,6 @@ impl Chain {
         }
     }
 }
-
-/// Largest alignment of a file's beginning, in blocks: 4 MiB, the allocation unit of cards up to 32 GB.
-const UNIT_BLOCKS_MAX: u32 = 8192;
-/// Minimum length of a file in units to which it is aligned, so that little space is lost between files.
-const UNITS_OF_FILE_MIN: u32 = 8;
 
 /// A search for a run of free clusters.
 struct Search {
@@ -228,8 +224,7 @@ impl FatVolume {
         wanted: u32,
     ) -> Result<(u32, u32), Error<B::Error>> {
         let blocks = wanted.saturating_mul(self.layout.cluster_blocks);
-        let unit = 1 << (blocks / UNITS_OF_FILE_MIN).max(1).ilog2();
-        let clusters = unit.min(UNIT_BLOCKS_MAX) / self.layout.cluster_blocks;
+        let clusters = unit_of_start(blocks) / self.layout.cluster_blocks;
         let is_aligned = self
             .layout
             .block_of(FIRST_DATA_CLUSTER)

@@ -4,8 +4,8 @@ use super::Shell;
 use crate::Clock;
 use crate::event::Event;
 use crate::limits::{
-    MARK_BLOCKS, NAME_US_MAX, OVERDUE_PART, OVERDUE_US_MIN, PAGE_WAIT_US, PATIENCE_US, STEP_PART,
-    URGENT_REMOVAL_US, URGENT_US,
+    LATE_PART_OF_RING, MARK_BLOCKS, NAME_US_MAX, OVERDUE_PART, OVERDUE_US_MIN, PAGE_WAIT_US,
+    PATIENCE_US, STEP_PART, URGENT_REMOVAL_US, URGENT_US,
 };
 use crate::plan::{Block, Card, Checkpoint, Conditions, Job, StreamConditions, TrackConditions};
 use crate::recorder::WhenFull;
@@ -155,8 +155,25 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         })
     }
 
-    pub(super) fn absorbs_commit(&self) -> bool {
-        self.absorbs(self.costs.commit.us())
+    /// Returns true if all rings absorb a checkpoint. Once one is late, it may begin with fuller rings: otherwise, several
+    /// streams whose rings are shorter than the longest stall would put it off for many windows.
+    pub(super) fn absorbs_commit(&self, now_us: u64) -> bool {
+        let us = self.costs.commit.us();
+        self.absorbs(us)
+            || self.is_any_late(now_us)
+                && self.absorbing().all(|stream| {
+                    let level_bytes = stream.consumer.level_bytes() as u64;
+                    let capacity_bytes = stream.consumer.capacity_bytes() as u64;
+                    level_bytes + stream.rate.bytes_in(us) <= capacity_bytes / LATE_PART_OF_RING
+                })
+    }
+
+    /// Returns true if data has been at risk for longer than its window.
+    fn is_any_late(&self, now_us: u64) -> bool {
+        self.absorbing().any(|stream| match stream.window() {
+            Window::Us(_) => stream.has_unsaved() && now_us > stream.due_us(0),
+            Window::Sample => false,
+        })
     }
 
     /// Returns true if all rings absorb a file-system step, and the step interrupts no write within a page that is about
@@ -277,7 +294,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
                 ..stream.conditions()
             }),
             tracks: core::array::from_fn(|at| self.track_conditions(at as u8, now_us)),
-            absorbs_commit: self.absorbs_commit(),
+            absorbs_commit: self.absorbs_commit(now_us),
             absorbs_step: self.absorbs_step(),
             absorbs_read,
             is_patience_over: now_us >= self.timers.step_us.saturating_add(PATIENCE_US),

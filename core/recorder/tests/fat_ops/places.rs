@@ -55,6 +55,41 @@ fn recordings_follow_each_other_before_free_space_is_used_again() {
     judge(&rig, &image);
 }
 
+/// On many cards, a unit that is not written from its beginning costs a merge later. Alignments are calculated from the rule:
+/// powers of two up to 4 MiB, of which the largest is taken that wastes at most an eighth of the length.
+#[test]
+fn files_begin_at_units_of_the_card_unless_that_wastes_space() {
+    for (blocks, alignment) in [
+        (8, 8),
+        (1000, 1024),
+        (8192, 8192),
+        (16_384, 8192),
+        (18_432, 4096),
+        (20_000, 4096),
+        (57_400, 4096),
+    ] {
+        let spec = Spec {
+            blocks: 200_000,
+            has_files: false,
+            ..FAT32
+        };
+        let mut rig = Rig::mounted(spec.make().disk.clone());
+        let mut end = 0;
+        for number in 0..2 {
+            let request = Request { blocks, ..REQUEST };
+            let file = rig.reserve(request).unwrap();
+            assert_eq!(file.extent.blocks, blocks);
+            assert_eq!(file.extent.start % alignment, 0, "{blocks} blocks");
+            let unused = file.extent.start - end;
+            assert!(number == 0 || unused <= blocks / 8, "{unused} of {blocks}");
+            end = file.extent.start + file.extent.blocks;
+            let bytes = u64::from(blocks) * 512;
+            let record = FileRecord::of_length(rig.next(REQUEST), bytes);
+            rig.close(file.slot, record).unwrap();
+        }
+    }
+}
+
 #[test]
 fn recordings_are_removed_in_their_order_with_large_clusters() {
     let image = LARGE_CLUSTERS.make();

@@ -79,7 +79,8 @@ pub struct Record {
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub rotate_every: Option<Duration>,
 
-    /// Maximum file size, 64 KiB to 4 GiB - 1 B; a full file is followed by a new one
+    /// Maximum file size, 64 KiB to 4 GiB - 1 B; files are up to an eighth shorter, so that they end with a unit of flash, and
+    /// a full file is followed by a new one
     #[arg(long, value_name = "SIZE", default_value = "45MiB", value_parser = bytes)]
     pub file_size: u64,
 

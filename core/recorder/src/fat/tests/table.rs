@@ -110,9 +110,10 @@ fn a_free_run_is_the_first_that_is_long_enough_or_the_longest() {
         };
         let (first, length) = done(volume.free_run(&mut rig.disk, enough, wanted));
 
-        // At least 8 units per file.
+        // At most an eighth of a file is left unused before the next one.
         let blocks = wanted * cluster_blocks;
-        let unit = (0..14).map(|it| 1 << it).rev().find(|it| it * 8 <= blocks);
+        let wastes = |unit: u32| 8 * (blocks.next_multiple_of(unit) - blocks) > blocks;
+        let unit = (0..14).map(|it| 1 << it).rfind(|unit| !wastes(*unit));
         let unit = unit.unwrap_or(1);
         let data = rig.layout.data;
         let is_aligned =

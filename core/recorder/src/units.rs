@@ -1,0 +1,58 @@
+//! Units of flash: where files begin and end. On many cards, a unit that is not written as a whole costs a merge later,
+//! which is a stall.
+
+/// Largest unit considered, in blocks: 4 MiB, the allocation unit of cards up to 32 GB.
+const UNIT_BLOCKS_MAX: u32 = 8192;
+/// Files give up at most this part (1/n) of their length to end with a unit, or to begin with one.
+const UNUSED_PART: u32 = 8;
+
+/// Returns the largest unit, in blocks, to which a file of this length is aligned: at most an eighth of the length is left
+/// unused up to the next file.
+pub(crate) fn unit_of_start(blocks: u32) -> u32 {
+    largest(blocks, |unit| (unit - blocks % unit) % unit)
+}
+
+/// Returns the length of a file of at most this length, in blocks, which ends with a unit: at least seven eighths of it.
+pub(crate) fn whole_units(blocks: u32) -> u32 {
+    blocks - blocks % largest(blocks, |unit| blocks % unit)
+}
+
+/// Returns the largest unit that leaves little of a length unused.
+fn largest(blocks: u32, unused: impl Fn(u32) -> u32) -> u32 {
+    let mut unit = UNIT_BLOCKS_MAX;
+    while unused(unit) > blocks / UNUSED_PART {
+        unit /= 2;
+    }
+    unit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::vec::Vec;
+
+    /// Compares with all powers of two.
+    #[test]
+    fn units_are_the_largest_that_waste_an_eighth_at_most() {
+        let powers: Vec<u32> = (0..=13).map(|power| 1 << power).collect();
+        let lengths = (1..3000).chain([8191, 8192, 16_384, 18_432, 57_400, 92_160, u32::MAX]);
+        for blocks in lengths {
+            let most = u64::from(blocks) / 8;
+            let ends: Vec<u64> = powers
+                .iter()
+                .map(|unit| u64::from(blocks).next_multiple_of(u64::from(*unit)))
+                .collect();
+            let fits = |end: &u64| end - u64::from(blocks) <= most;
+            let at = ends.iter().rposition(fits).unwrap();
+            assert_eq!(unit_of_start(blocks), powers[at], "{blocks}");
+            let lengths: Vec<u32> = powers.iter().map(|unit| blocks / unit * unit).collect();
+            let fits = |length: &u32| u64::from(blocks - length) <= most;
+            let at = lengths.iter().rposition(fits).unwrap();
+            assert_eq!(whole_units(blocks), lengths[at], "{blocks}");
+            // Files of this length may follow each other without a gap.
+            assert!(unit_of_start(lengths[at]) >= powers[at], "{blocks}");
+            // The least length of a file remains one.
+            assert!(blocks < 128 || lengths[at] >= 128, "{blocks}");
+        }
+    }
+}
