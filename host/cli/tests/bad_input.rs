@@ -92,7 +92,7 @@ fn workloads_that_cannot_be_run() {
         (
             "wrong-type",
             b"name = \"x\"\n[[phase]]\n\nfiles = \"3\"\n",
-            &["line 4", "expected u32"],
+            &["line 4", "expected a whole number from 0"],
         ),
         (
             "negative",

@@ -635,7 +635,30 @@ mod tests {
         assert!(unknown.starts_with("my.toml, line "), "{unknown}");
         assert!(unknown.contains("unknown field `colour`"), "{unknown}");
         assert!(changed("erase_us = 3000", "").contains("missing field `erase_us`"));
-        assert!(changed("open_units = 2", "open_units = -2").contains("my.toml, line "));
+        for (value, message) in [
+            (
+                "-2",
+                ": invalid value: integer `-2`, expected a whole number from 0",
+            ),
+            (
+                "2.5",
+                ": invalid type: floating point `2.5`, expected a whole number from 0",
+            ),
+            (
+                "\"2\"",
+                ": invalid type: string \"2\", expected a whole number from 0",
+            ),
+            (
+                "{}",
+                ": invalid type: table, expected a whole number from 0",
+            ),
+        ] {
+            let refused = changed("open_units = 2", &format!("open_units = {value}"));
+            assert!(refused.starts_with("my.toml, line "), "{refused}");
+            assert!(refused.ends_with(message), "{refused}");
+        }
+        let list = changed("program_us = [", "program_us = 5 # [");
+        assert!(list.ends_with("expected a list"), "{list}");
     }
 
     #[test]

@@ -163,7 +163,28 @@ pub fn parse<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, TomlError
             let line = 1 + text[..span.start].matches('\n').count();
             format!(", line {line}")
         });
-        let message = error.message().replace('\n', ", ");
+        let message = in_words(error.message()).replace('\n', ", ");
         TomlError(format!("{name}{}: {message}", location.unwrap_or_default()))
     })
+}
+
+/// Replaces the names of Rust's types in a message about a value.
+fn in_words(message: &str) -> String {
+    let Some((found, expected)) = message.rsplit_once(", expected ") else {
+        return message.to_string();
+    };
+    let expected = match expected {
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number from 0",
+        "i64" => "a whole number",
+        "f64" => "a number",
+        "a boolean" => "true or false",
+        "a sequence" => "a list",
+        "a map" => "a table",
+        other if other.starts_with("struct ") => "a table",
+        other => other,
+    };
+    let found = found
+        .replace(": map", ": table")
+        .replace(": sequence", ": list");
+    format!("{found}, expected {expected}")
 }
