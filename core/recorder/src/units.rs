@@ -3,13 +3,18 @@
 
 /// Largest unit considered, in blocks: 4 MiB, the allocation unit of cards up to 32 GB.
 const UNIT_BLOCKS_MAX: u32 = 8192;
+/// Part (1/n) of a card that a unit takes at most: about as the SD specification limits allocation units (AU_SIZE), from
+/// 512 KiB on cards of 64 MB to 4 MiB on those of 1 GB and more.
+const CARD_PART: u32 = 128;
 /// Files give up at most this part (1/n) of their length to end with a unit, or to begin with one.
 const UNUSED_PART: u32 = 8;
 
-/// Returns the largest unit, in blocks, to which a file of this length is aligned: at most an eighth of the length is left
-/// unused up to the next file.
-pub(crate) fn unit_of_start(blocks: u32) -> u32 {
-    largest(blocks, |unit| (unit - blocks % unit) % unit)
+/// Returns the largest unit, in blocks, to which a file of this length is aligned on a card of `card_blocks`: at most an
+/// eighth of the length is left unused up to the next file.
+pub(crate) fn unit_of_start(blocks: u32, card_blocks: u32) -> u32 {
+    let unit = largest(blocks, |unit| (unit - blocks % unit) % unit);
+    let of_card = 1 << (card_blocks / CARD_PART).max(1).ilog2();
+    unit.min(of_card)
 }
 
 /// Returns the length of a file of at most this length, in blocks, which ends with a unit: at least seven eighths of it.
@@ -44,13 +49,23 @@ mod tests {
                 .collect();
             let fits = |end: &u64| end - u64::from(blocks) <= most;
             let at = ends.iter().rposition(fits).unwrap();
-            assert_eq!(unit_of_start(blocks), powers[at], "{blocks}");
+            assert_eq!(unit_of_start(blocks, u32::MAX), powers[at], "{blocks}");
+            // 1 GiB, and 64 MiB.
+            assert_eq!(unit_of_start(blocks, 1 << 21), powers[at], "{blocks}");
+            assert_eq!(
+                unit_of_start(blocks, 1 << 17),
+                powers[at.min(10)],
+                "{blocks}"
+            );
             let lengths: Vec<u32> = powers.iter().map(|unit| blocks / unit * unit).collect();
             let fits = |length: &u32| u64::from(blocks - length) <= most;
             let at = lengths.iter().rposition(fits).unwrap();
             assert_eq!(whole_units(blocks), lengths[at], "{blocks}");
             // Files of this length may follow each other without a gap.
-            assert!(unit_of_start(lengths[at]) >= powers[at], "{blocks}");
+            assert!(
+                unit_of_start(lengths[at], u32::MAX) >= powers[at],
+                "{blocks}"
+            );
             // The least length of a file remains one.
             assert!(blocks < 128 || lengths[at] >= 128, "{blocks}");
         }

@@ -224,7 +224,9 @@ impl FatVolume {
         wanted: u32,
     ) -> Result<(u32, u32), Error<B::Error>> {
         let blocks = wanted.saturating_mul(self.layout.cluster_blocks);
-        let clusters = unit_of_start(blocks) / self.layout.cluster_blocks;
+        let card_blocks =
+            (self.layout.clusters_end - FIRST_DATA_CLUSTER) * self.layout.cluster_blocks;
+        let clusters = unit_of_start(blocks, card_blocks) / self.layout.cluster_blocks;
         let is_aligned = self
             .layout
             .block_of(FIRST_DATA_CLUSTER)

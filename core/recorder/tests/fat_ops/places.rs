@@ -69,7 +69,7 @@ fn files_begin_at_units_of_the_card_unless_that_wastes_space() {
         (57_400, 4096),
     ] {
         let spec = Spec {
-            blocks: 200_000,
+            blocks: 2_200_000,
             has_files: false,
             ..FAT32
         };

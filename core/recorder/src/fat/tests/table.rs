@@ -110,10 +110,12 @@ fn a_free_run_is_the_first_that_is_long_enough_or_the_longest() {
         };
         let (first, length) = done(volume.free_run(&mut rig.disk, enough, wanted));
 
-        // At most an eighth of a file is left unused before the next one.
+        // At most an eighth of a file is left unused before the next one, and a unit is at most 1/128 of the card.
         let blocks = wanted * cluster_blocks;
         let wastes = |unit: u32| 8 * (blocks.next_multiple_of(unit) - blocks) > blocks;
-        let unit = (0..14).map(|it| 1 << it).rfind(|unit| !wastes(*unit));
+        let fits = |unit: &u32| unit * 128 <= 280 * cluster_blocks;
+        let mut units = (0..14).map(|it| 1 << it).filter(fits);
+        let unit = units.rfind(|unit| !wastes(*unit));
         let unit = unit.unwrap_or(1);
         let data = rig.layout.data;
         let is_aligned =
