@@ -708,8 +708,9 @@ mod tests {
         [(false, Plain::default()), (true, unreadable)]
     }
 
-    /// Returns the result of a run as text, and the events; `None` if the run does not end.
-    fn ran(config: Config, card: (bool, Plain)) -> (Option<String>, Vec<Event>) {
+    /// Returns the result of a run as text, and the events; `None` if the run does not end. Readers see this many mounts and
+    /// changes.
+    fn ran(config: Config, card: (bool, Plain), changes: u32) -> (Option<String>, Vec<Event>) {
         let mut output = (None, vec![]);
         with(1_024, config, card, STREAM, |recorder, outside| {
             let control = outside.control;
@@ -725,6 +726,7 @@ mod tests {
             let lend = run(outside.desk.lend(1, 1, ReadClass::Bulk, 0), || ());
             let error = lend.map(|lend| lend.map(|_| ()));
             assert_eq!(error.is_some(), output.0.is_some());
+            assert_eq!(outside.desk.generation(), changes);
         });
         output
     }
@@ -734,7 +736,7 @@ mod tests {
     fn a_run_ends_with_the_failure_of_its_beginning() {
         use ErrorKind::{NoRoom, Volume};
         for card in failing_cards() {
-            let no_card = ran(Config::default(), card).0;
+            let no_card = ran(Config::default(), card, 0).0;
             assert_eq!(no_card.as_deref(), Some("Err(Card(()))"));
         }
         for (mount, reserved, waiting, ending) in [
@@ -770,7 +772,8 @@ mod tests {
                     next_number: 9,
                     ..Plain::default()
                 };
-                let (ended, events) = ran(config, (true, volume));
+                let changes = u32::from(mount.is_none());
+                let (ended, events) = ran(config, (true, volume), changes);
                 let expected = if waits_for_room {
                     waiting
                 } else {
@@ -810,7 +813,9 @@ mod tests {
                 old: old.clone(),
                 ..Plain::default()
             };
-            let (ended, events) = ran(config, (true, volume));
+            // The mount, and the beginning and the end of a removal.
+            let changes = 2 + old.len() as u32;
+            let (ended, events) = ran(config, (true, volume), changes);
             assert_eq!(ended.as_deref(), expected);
             let removed = events.iter().filter_map(|event| match event {
                 Event::Removed { id } => Some(*id),

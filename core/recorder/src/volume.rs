@@ -71,7 +71,7 @@ pub struct FileId {
 impl FileId {
     /// Returns the short name of the file in its folder, such as `LOG00012CSV`.
     pub fn short_name(&self) -> Name {
-        name_of(self.prefix, self.number % NAMES, self.extension)
+        name_of(self.prefix, self.number, self.extension)
     }
 
     /// Returns the short name of the folder, such as `LOG00000` and three spaces.
@@ -107,7 +107,7 @@ pub(crate) fn write_name(f: &mut fmt::Formatter, name: &Name) -> fmt::Result {
     }
 }
 
-/// Returns a name of three letters, five digits and an extension.
+/// Returns a name of three letters, the last five digits of a number, and an extension.
 pub(crate) fn name_of(prefix: [u8; 3], number: u32, extension: [u8; 3]) -> Name {
     let digit = |at: usize| b'0' + (number / 10_u32.pow((7 - at) as u32) % 10) as u8;
     core::array::from_fn(|at| match at {

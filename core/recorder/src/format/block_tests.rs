@@ -5,9 +5,10 @@ use super::decimal::Text;
 use super::encoder::Filled;
 use super::header::{self, Header, Summary};
 use super::shared_tests::{SMALL, WIDE};
-use super::test_decoder::decode;
+use super::test_decoder::{assert_closed, decode};
 use super::{Encoder, FilePosition, Format, MAGOD2, Schema, mark};
 use crate::crc32::crc32;
+use crate::gap::Cause;
 use crate::limits::LINE_BYTES_MAX;
 use crate::ring::{Consumer, Producer, Ring};
 use crate::session::Session;
@@ -106,6 +107,84 @@ fn a_checkpoint_takes_no_more_samples_than_its_limit() {
                 }
             });
         }
+    }
+}
+
+/// Returns the lines of samples in a text file; each line must be complete.
+fn sample_lines(blocks: &[Block]) -> usize {
+    let text = String::from_utf8(blocks.concat()).unwrap();
+    let lines = text
+        .split_terminator('\n')
+        .map(|line| line.trim_end_matches('\r'));
+    let samples = lines.filter(|line| {
+        let is_mark = line.trim_start_matches(',').starts_with("#  ");
+        assert_eq!(is_mark, line.contains("@0000E000 "), "{line}");
+        let is_sample = ["abcdef", "1684234849,26213,10"].contains(line);
+        let is_other = line.contains("#file") || line.starts_with("time_us,");
+        assert!(is_mark || is_sample || is_other, "{line}");
+        is_sample
+    });
+    samples.count()
+}
+
+/// The checkpoint follows a block that was just written, whose last sample may be incomplete.
+#[test]
+fn a_checkpoint_completes_the_last_sample_and_takes_no_other() {
+    for format in FORMATS {
+        for written in 1..=4 {
+            with(format, None, |rig| {
+                rig.push(400);
+                for _ in 0..written {
+                    assert_eq!(rig.fill(usize::MAX), Filled::Full);
+                    rig.write();
+                }
+                let before = rig.encoder.account().encoded().next;
+                rig.checkpoint();
+                let after = rig.encoder.account().encoded().next;
+                assert!(after - before <= 1, "{format:?}, {written} blocks");
+                let samples = match format {
+                    BINARY => {
+                        let parts = decode(&rig.blocks, EPOCH, NUMBER);
+                        assert_closed(&parts);
+                        parts[&0].samples.len()
+                    }
+                    _ => {
+                        let last = rig.blocks.last().unwrap();
+                        assert!(mark::read(last).is_some(), "{format:?}, {written} blocks");
+                        sample_lines(&rig.blocks)
+                    }
+                };
+                assert_eq!(samples as u64, after, "{format:?}, {written} blocks");
+            });
+        }
+    }
+}
+
+/// Setup: the card fails before the first checkpoint.
+#[test]
+fn a_gap_alone_begins_a_file() {
+    for format in FORMATS {
+        with(format, None, |rig| {
+            rig.push(3);
+            while rig.fill(usize::MAX) == Filled::Full {
+                rig.write();
+            }
+            let lost = rig.encoder.lose_blocks(9, Cause::NoCard).unwrap();
+            assert_eq!((lost.first, lost.count), (0, 3));
+            rig.encoder.start(None);
+            (rig.blocks, rig.position.index) = (vec![], 0);
+            while rig.fill(0) == Filled::Full {
+                rig.write();
+            }
+            rig.checkpoint();
+            let totals = rig.encoder.account().in_file();
+            assert_eq!(
+                (totals.samples, totals.gaps, totals.lost),
+                (0, 1, 3),
+                "{format:?}"
+            );
+            assert!(!rig.blocks.is_empty());
+        });
     }
 }
 
