@@ -160,6 +160,24 @@ fn a_checkpoint_completes_the_last_sample_and_takes_no_other() {
     }
 }
 
+#[test]
+fn a_block_that_ends_with_a_line_needs_a_mark_after_it() {
+    let format = Format::Lines {
+        header: "",
+        line_bytes_max: 8,
+    };
+    with(format, None, |rig| {
+        (0..400).for_each(|_| rig.producer.push(b"1234567\n", 9).unwrap());
+        for _ in 0..2 {
+            assert_eq!(rig.fill(usize::MAX), Filled::Full);
+            rig.write();
+        }
+        assert!(rig.blocks[1].ends_with(b"1234567\n") && !rig.encoder.is_marked());
+        assert_eq!(rig.checkpoint(), 1);
+        assert!(mark::read(&rig.blocks[2]).is_some());
+    });
+}
+
 /// Setup: the card fails before the first checkpoint.
 #[test]
 fn a_gap_alone_begins_a_file() {
