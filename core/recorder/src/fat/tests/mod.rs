@@ -7,6 +7,7 @@ mod guests;
 mod index;
 mod journal;
 mod layout;
+mod operations;
 mod places;
 mod record;
 mod recordings;
