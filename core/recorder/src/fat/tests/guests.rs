@@ -6,16 +6,16 @@ use crate::fat::record::Record;
 use std::collections::BTreeMap;
 
 /// A change by a guest.
-type Change = fn(&mut FatVolume, &mut Disk) -> Result<(), Error<NoPower>>;
+pub(super) type Change = fn(&mut FatVolume, &mut Disk) -> Result<(), Error<NoPower>>;
 
 /// First cluster and length of each file and directory, by path. The clusters of a file identify it.
 pub(super) type Tree = BTreeMap<String, (u32, u32)>;
 
-const LONG: &str = "Some longer name.txt";
+pub(super) const LONG: &str = "Some longer name.txt";
 /// Longer than the entries of a block that are left.
 const LONGER: &str = "D/A directory whose name takes some entries";
 
-fn made(kind: FatKind) -> Rig {
+pub(super) fn made(kind: FatKind) -> Rig {
     let mut rig = Rig::new(Shape {
         kind,
         clusters: 40,
@@ -147,7 +147,7 @@ fn taken(table: &mut [u32], rig: &Rig, first: u32) -> Vec<u32> {
 }
 
 /// Does what a mount does after a power cut: continues with the newest record, and discards uploads.
-fn recover(rig: &mut Rig) -> Result<(), Error<NoPower>> {
+pub(super) fn recover(rig: &mut Rig) -> Result<(), Error<NoPower>> {
     let mut volume = rig.volume();
     let copies = volume.copies.map(|block| rig.disk.blocks[block as usize]);
     let records = copies.iter();
@@ -190,7 +190,7 @@ fn put(volume: &mut FatVolume, disk: &mut Disk, path: &str) -> Result<(), Error<
     })
 }
 
-const CHANGES: [Change; 13] = [
+pub(super) const CHANGES: [Change; 13] = [
     |volume, disk| poll(volume.make_directory(disk, LONGER)),
     |volume, disk| poll(volume.make_directory(disk, "e/New directory")),
     |volume, disk| poll(volume.rename(disk, "a", "e/A renamed file", false)),

@@ -1,6 +1,7 @@
 //! Small volumes in memory, whose tables the tests read and write themselves.
 
 mod chains;
+mod changes;
 mod errors;
 mod folder;
 mod guests;

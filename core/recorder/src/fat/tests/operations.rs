@@ -21,7 +21,7 @@ const NOW: DosTime = DosTime {
 };
 
 /// A volume whose next recording has this number.
-fn numbered(shape: Shape, next: u32) -> (Rig, FatVolume) {
+pub(super) fn numbered(shape: Shape, next: u32) -> (Rig, FatVolume) {
     let rig = Rig::new(shape);
     let mut volume = rig.volume();
     volume.record.series[0] = Some(series(*b"REC", next));
@@ -29,7 +29,7 @@ fn numbered(shape: Shape, next: u32) -> (Rig, FatVolume) {
 }
 
 /// Records a file of this length under the next number.
-fn record(rig: &mut Rig, volume: &mut FatVolume, bytes: u64) {
+pub(super) fn record(rig: &mut Rig, volume: &mut FatVolume, bytes: u64) {
     let slot = done(volume.reserve(&mut rig.disk, REQUEST)).slot;
     let id = rec(volume.series(*b"REC").unwrap().next);
     let file = FileRecord::of_length(id, bytes);
