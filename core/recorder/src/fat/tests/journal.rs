@@ -102,6 +102,8 @@ fn a_journal_is_created_and_found_again() {
         load(&mut volume, &mut rig.disk).unwrap();
         let first = new_journal(&rig, &volume, shape);
         assert_eq!(rig.table(), with_journal(shape, first));
+        let hint = first + BLOCKS.div_ceil(shape.cluster_blocks);
+        assert_eq!(volume.record.hint, hint);
         let sequence = volume.record.sequence;
         rig.disk.writes.clear();
         let mut volume = rig.volume();
