@@ -380,7 +380,7 @@ fn options_are_numbers_with_units() {
 fn a_bound_above_the_rate_that_lost_samples_is_qualified() {
     let own = directory();
     let card = ["record", "sim:class10-16g@esp32", "--for", "5s"];
-    let lossy = [&card[..], &["--seed", "2", "--buffer", "2KiB"]].concat();
+    let lossy = [&card[..], &["--seed", "2", "--buffer", "1KiB"]].concat();
     let lossy = run(own.path(), &lossy);
     assert_eq!(lossy.code, Some(3), "{}", lossy.stderr);
     let words = "this run lost samples";

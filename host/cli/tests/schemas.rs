@@ -219,7 +219,7 @@ fn sweep(outputs: &mut Outputs, own: &Path) {
     fs::write(own.join("short.toml"), short).unwrap();
     outputs.add(own, &["sweep", "short.toml", "--plan"], 0);
     // The recorder loses samples in steps of the file system, which mode `card` leaves out.
-    let small = spec(r#"["class10-16g"]"#, "[1536]", 60, 8);
+    let small = spec(r#"["class10-16g"]"#, "[1024]", 60, 8);
     fs::write(own.join("small.toml"), small).unwrap();
     outputs.add(own, &["sweep", "small.toml", "--check", "8"], 0);
     let long = spec(r#"["class10-16g"]"#, "[2048]", 7200, 2);
