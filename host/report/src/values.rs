@@ -50,9 +50,11 @@ pub fn bytes(text: &str) -> Result<u64, String> {
         "kB" => 1_000,
         "MB" => 1_000_000,
         "GB" => 1_000_000_000,
+        "TB" => 1_000_000_000_000,
         unit if unit.eq_ignore_ascii_case("kib") => 1 << 10,
         unit if unit.eq_ignore_ascii_case("mib") => 1 << 20,
         unit if unit.eq_ignore_ascii_case("gib") => 1 << 30,
+        unit if unit.eq_ignore_ascii_case("tib") => 1 << 40,
         "" => {
             return Err(format!(
                 "a size needs a unit: {number}B, or {number}KiB for 1024 times as much"
@@ -94,6 +96,7 @@ fn both_spellings(number: &str, unit: &str) -> Option<String> {
         "k" | "kb" => ("kB", "KiB", 1),
         "m" | "mb" => ("MB", "MiB", 2),
         "g" | "gb" => ("GB", "GiB", 3),
+        "t" | "tb" => ("TB", "TiB", 4),
         _ => return None,
     };
     Some(format!(
@@ -142,6 +145,8 @@ mod tests {
             ("0.5kB", 500),
             ("1MB", 1_000_000),
             ("2GiB", 2_147_483_648),
+            ("1TB", 1_000_000_000_000),
+            ("1TiB", 1_099_511_627_776),
             ("3GB", 3_000_000_000),
         ] {
             assert_eq!(bytes(text), Ok(expected), "{text}");
