@@ -1,4 +1,4 @@
-//! Starts, ends and orders of a recorder, and what its parts are told.
+//! Starts and ends of a recorder, and its limits.
 
 use super::*;
 use crate::ring::{Producer, Ring};
