@@ -10,7 +10,7 @@
 //! the card was acquired.
 
 use crate::limits::{
-    BUSY_US_MAX, COST_US_FIRST, COST_US_MIN, RATE_US, ROOM_PART, STEP_PART_OF_RING, STEP_STALL_US,
+    BUSY_US_MAX, COST_US_FIRST, COST_US_MIN, RATE_US, STEP_PART_OF_RING, STEP_STALL_US,
 };
 use cardiograph_card::BLOCK_BYTES;
 
@@ -155,11 +155,19 @@ impl Costs {
         self.longest_us.max(BUSY_US_MAX)
     }
 
-    /// Returns true if a ring absorbs `us` without the card, followed by the longest stall.
-    pub(crate) fn absorbs(&self, rate: Rate, level: usize, capacity: usize, us: u32) -> bool {
+    /// Returns true if a ring absorbs `us` without the card, followed by the longest stall. If that stall alone would fill the
+    /// ring, `part` (1/n) of the ring counts as room.
+    pub(crate) fn absorbs(
+        &self,
+        rate: Rate,
+        level: usize,
+        capacity: usize,
+        us: u32,
+        part: u64,
+    ) -> bool {
         let kept = rate.bytes_in(self.longest_us);
         let room = (capacity as u64).saturating_sub(kept);
-        let room = room.max(capacity as u64 / ROOM_PART);
+        let room = room.max(capacity as u64 / part);
         level as u64 + rate.bytes_in(us) <= room
     }
 

@@ -106,8 +106,15 @@ pub(crate) const COST_US_FIRST: u32 = 20_000;
 pub(crate) const COST_US_MIN: u32 = 1_000;
 /// Minimum interval for measuring a rate, in us.
 pub(crate) const RATE_US: u64 = 20_000;
-/// Blocks announced to a card at the start of a write: 4 MiB, which is an allocation unit.
-pub(crate) const HINT_BLOCKS: u32 = 8192;
+/// Largest unit of flash with which files begin and end, in blocks: 4 MiB, the allocation unit of cards up to 32 GB.
+pub(crate) const UNIT_BLOCKS_MAX: u32 = 8192;
+/// Part (1/n) of a card that such a unit takes at most: about as the SD specification limits allocation units (AU_SIZE), from
+/// 512 KiB on cards of 64 MB to 4 MiB on those of 1 GB and more.
+pub(crate) const UNIT_OF_CARD_PART: u32 = 128;
+/// Files give up at most this part (1/n) of their length to end with a unit, or to begin with one.
+pub(crate) const UNUSED_PART: u32 = 8;
+/// Blocks announced to a card at the start of a write.
+pub(crate) const HINT_BLOCKS: u32 = UNIT_BLOCKS_MAX;
 /// A checkpoint postponed because of its cost is assumed to cost half as much after this fraction (1/n) of
 /// its window, and again after each further one.
 pub(crate) const OVERDUE_PART: u64 = 16;

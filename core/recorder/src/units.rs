@@ -1,19 +1,13 @@
 //! Units of flash: where files begin and end. On many cards, a unit that is not written as a whole costs a merge later,
 //! which is a stall.
 
-/// Largest unit considered, in blocks: 4 MiB, the allocation unit of cards up to 32 GB.
-const UNIT_BLOCKS_MAX: u32 = 8192;
-/// Part (1/n) of a card that a unit takes at most: about as the SD specification limits allocation units (AU_SIZE), from
-/// 512 KiB on cards of 64 MB to 4 MiB on those of 1 GB and more.
-const CARD_PART: u32 = 128;
-/// Files give up at most this part (1/n) of their length to end with a unit, or to begin with one.
-const UNUSED_PART: u32 = 8;
+use crate::limits::{UNIT_BLOCKS_MAX, UNIT_OF_CARD_PART, UNUSED_PART};
 
 /// Returns the largest unit, in blocks, to which a file of this length is aligned on a card of `card_blocks`: at most an
 /// eighth of the length is left unused up to the next file.
 pub(crate) fn unit_of_start(blocks: u32, card_blocks: u32) -> u32 {
     let unit = largest(blocks, |unit| (unit - blocks % unit) % unit);
-    let of_card = 1 << (card_blocks / CARD_PART).max(1).ilog2();
+    let of_card = 1 << (card_blocks / UNIT_OF_CARD_PART).max(1).ilog2();
     unit.min(of_card)
 }
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::limits::ROOM_PART;
 
 /// 100 kB/s.
 fn rate() -> Rate {
@@ -112,15 +113,15 @@ fn a_ring_absorbs_an_operation_and_the_longest_stall_after_it() {
         (14_000, 0, true),
         (14_001, 0, false),
     ] {
-        let absorbs = costs.absorbs(rate(), level, CAPACITY, us);
+        let absorbs = costs.absorbs(rate(), level, CAPACITY, us, ROOM_PART);
         assert_eq!(absorbs, is_absorbed, "{level} bytes, {us} us");
     }
     // A stall alone would fill the ring: a sixteenth of it counts as room.
     let costs = Costs::new(1_000_000);
-    assert!(costs.absorbs(rate(), 1_250, CAPACITY, 0));
-    assert!(!costs.absorbs(rate(), 1_251, CAPACITY, 0));
-    assert!(costs.absorbs(rate(), 250, CAPACITY, 10_000));
-    assert!(!costs.absorbs(rate(), 251, CAPACITY, 10_000));
+    assert!(costs.absorbs(rate(), 1_250, CAPACITY, 0, ROOM_PART));
+    assert!(!costs.absorbs(rate(), 1_251, CAPACITY, 0, ROOM_PART));
+    assert!(costs.absorbs(rate(), 250, CAPACITY, 10_000, ROOM_PART));
+    assert!(!costs.absorbs(rate(), 251, CAPACITY, 10_000, ROOM_PART));
 }
 
 #[test]

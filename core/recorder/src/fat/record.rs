@@ -449,12 +449,12 @@ fn checksum(block: &Block) -> u32 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(in crate::fat) mod tests {
     use super::super::layout::Root;
     use super::*;
 
     /// Clusters 2 to 999, in blocks 50 to 8,033; the root directory is in blocks 20 to 39.
-    const LAYOUT: Layout = Layout {
+    pub(in crate::fat) const LAYOUT: Layout = Layout {
         root: Root::Fixed {
             start: 20,
             blocks: 20,

@@ -5,7 +5,7 @@ use crate::Clock;
 use crate::event::Event;
 use crate::limits::{
     LATE_PART_OF_RING, MARK_BLOCKS, NAME_US_MAX, OVERDUE_PART, OVERDUE_US_MIN, PAGE_WAIT_US,
-    PATIENCE_US, STEP_PART, URGENT_REMOVAL_US, URGENT_US,
+    PATIENCE_US, ROOM_PART, STEP_PART, URGENT_REMOVAL_US, URGENT_US,
 };
 use crate::plan::{Block, Card, Checkpoint, Conditions, Job, StreamConditions, TrackConditions};
 use crate::recorder::WhenFull;
@@ -143,14 +143,16 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         streams.filter(|stream| !tracks[usize::from(stream.track)].is_hopeless())
     }
 
-    /// Returns true if all rings absorb `us` without the card, followed by the longest stall.
-    pub(super) fn absorbs(&self, us: u32) -> bool {
+    /// Returns true if all rings absorb `us` without the card, followed by the longest stall; `part` is that of
+    /// [`Costs::absorbs`](crate::admission::Costs::absorbs).
+    pub(super) fn absorbs(&self, us: u32, part: u64) -> bool {
         self.absorbing().all(|stream| {
             self.costs.absorbs(
                 stream.rate,
                 stream.consumer.level_bytes(),
                 stream.consumer.capacity_bytes(),
                 us,
+                part,
             )
         })
     }
@@ -158,14 +160,11 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     /// Returns true if all rings absorb a checkpoint. Once one is late, it may begin with fuller rings: otherwise, several
     /// streams whose rings are shorter than the longest stall would put it off for many windows.
     pub(super) fn absorbs_commit(&self, now_us: u64) -> bool {
-        let us = self.costs.commit.us();
-        self.absorbs(us)
-            || self.is_any_late(now_us)
-                && self.absorbing().all(|stream| {
-                    let level_bytes = stream.consumer.level_bytes() as u64;
-                    let capacity_bytes = stream.consumer.capacity_bytes() as u64;
-                    level_bytes + stream.rate.bytes_in(us) <= capacity_bytes / LATE_PART_OF_RING
-                })
+        let part = match self.is_any_late(now_us) {
+            true => LATE_PART_OF_RING,
+            false => ROOM_PART,
+        };
+        self.absorbs(self.costs.commit.us(), part)
     }
 
     /// Returns true if data has been at risk for longer than its window.
@@ -216,7 +215,9 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             let worst_us = read_us.saturating_add(self.costs.stall_us());
             level as u64 + rate.bytes_in(worst_us) <= capacity as u64
                 || !self.has_page(stream.track)
-                    && self.costs.absorbs(rate, level, capacity, read_us)
+                    && self
+                        .costs
+                        .absorbs(rate, level, capacity, read_us, ROOM_PART)
         })
     }
 

@@ -4,20 +4,10 @@ use super::*;
 use crate::crc32::crc32;
 use crate::fat::DirEntry;
 use crate::fat::guest_record::{NamePlace, SAME_PARENT};
+use crate::fat::record::tests::LAYOUT;
 use crate::fat::record::{File, Kind, Record, put};
 use crate::volume::RESERVED_MAX;
 
-/// Clusters 2 to 999, in blocks 50 to 8,033; the root directory is in blocks 20 to 39.
-const LAYOUT: Layout = Layout {
-    root: Root::Fixed {
-        start: 20,
-        blocks: 20,
-    },
-    data: 50,
-    cluster_blocks: 8,
-    clusters_end: 1000,
-    ..Layout::NONE
-};
 const JOURNAL: u32 = 3;
 /// First clusters of runs, and whether they exist.
 const CLUSTERS: [(u32, bool); 7] = [

@@ -220,7 +220,11 @@ fn times_are_those_of_the_formulas() {
 fn other_work_is_absorbed_as_the_formulas_say() {
     with_each(|shell, case| {
         for us in [0, 1_000, 50_000, 300_000] {
-            assert_eq!(shell.absorbs(us), case.absorbs(us.into()), "{us} us");
+            assert_eq!(
+                shell.absorbs(us, ROOM_PART),
+                case.absorbs(us.into()),
+                "{us} us"
+            );
         }
         let absorbs_commit = case.absorbs(case.measured.commit)
             || case.is_late() && case.absorbs_late(case.measured.commit);
