@@ -66,8 +66,13 @@ impl FatVolume {
         if least > most {
             return Err(Error::TooLong);
         }
-        let (first, clusters) = self.free_run(card, least.max(wanted / 2), wanted).await?;
+        // A full card is asked again and again, and the search reads the whole FAT.
+        let (first, clusters) = match self.longest_run {
+            Some(longest) if longest < least => (0, longest),
+            _ => self.free_run(card, least.max(wanted / 2), wanted).await?,
+        };
         if clusters < least {
+            self.longest_run = Some(clusters);
             return Err(Error::NoSpace {
                 longest_blocks: clusters * blocks,
             });

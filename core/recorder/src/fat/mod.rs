@@ -246,6 +246,8 @@ pub struct FatVolume {
     generation: u32,
     /// The generation in which each upload began; 0 if there is none.
     uploads: [u32; UPLOADS_MAX],
+    /// Length of the longest free run, in clusters, if a search has found it and nothing was freed since.
+    longest_run: Option<u32>,
     /// The only block buffer: each step reads what it needs.
     block: Block,
 }
@@ -266,6 +268,7 @@ impl FatVolume {
             makes_journal: true,
             generation: 0,
             uploads: [0; UPLOADS_MAX],
+            longest_run: None,
             block: [0; BLOCK_BYTES],
         }
     }
@@ -360,6 +363,7 @@ impl<B: Blocks> Volume<B> for FatVolume {
         self.generation = self.generation.wrapping_add(1);
         self.removed = None;
         self.uploads = [0; UPLOADS_MAX];
+        self.longest_run = None;
         self.record = Record::NEW;
         self.layout = Layout::NONE;
         self.layout = self.find(card).await?;

@@ -35,15 +35,36 @@ impl Chain {
     }
 }
 
+/// A run of consecutive clusters: the first one, and their number.
+type Run = (u32, u32);
+
 /// A search for a run of free clusters.
 struct Search {
     /// Length at which the search ends when the run does.
     enough: u32,
     /// Length at which the search ends within the run.
     wanted: u32,
-    /// The run begins at a multiple of this number of clusters of the card. With 1 it begins anywhere, because clusters
-    /// need not be aligned to their own size.
+    /// Preferably, the run begins at a multiple of this number of clusters of the card. With 1 it begins anywhere, because
+    /// clusters need not be aligned to their own size.
     unit: u32,
+}
+
+impl Search {
+    /// Returns the run that is used if the later part of the card has one of these and the earlier part the other.
+    fn choose(&self, behind: Run, before: Run) -> Run {
+        match before.1 >= behind.1 && behind.1 < self.enough {
+            true => before,
+            false => behind,
+        }
+    }
+}
+
+/// Runs of free clusters: each is the first that is long enough, or the longest.
+struct Found {
+    /// The run that begins at a multiple of the unit.
+    aligned: Run,
+    /// The run that begins anywhere.
+    any: Run,
 }
 
 impl FatVolume {
@@ -132,6 +153,9 @@ impl FatVolume {
         let (begin, end) = (chain.first + from, chain.end());
         if begin >= end {
             return Ok(());
+        }
+        if chain.kept < chain.clusters {
+            self.longest_run = None;
         }
         let per_block = self.layout.entries_of_block();
         let is_part = |block: u32| block * per_block < begin || (block + 1) * per_block > end;
@@ -231,27 +255,12 @@ impl FatVolume {
             .layout
             .block_of(FIRST_DATA_CLUSTER)
             .is_multiple_of(self.layout.cluster_blocks);
-        let mut search = Search {
+        let search = Search {
             enough,
             wanted,
-            unit: clusters,
+            unit: if is_aligned { clusters.max(1) } else { 1 },
         };
-        if clusters > 1 && is_aligned {
-            let found = self.free_run_at(card, &search).await?;
-            if found.1 >= search.enough {
-                return Ok(found);
-            }
-        }
-        search.unit = 1;
-        self.free_run_at(card, &search).await
-    }
-
-    /// Searches from the hint on, then before it.
-    async fn free_run_at<B: Blocks>(
-        &mut self,
-        card: &mut B,
-        search: &Search,
-    ) -> Result<(u32, u32), Error<B::Error>> {
+        // From the hint on, then before it.
         let end = self.layout.clusters_end;
         let hint = self.record.hint;
         let hint = if self.layout.has(hint, 1) {
@@ -259,47 +268,63 @@ impl FatVolume {
         } else {
             FIRST_DATA_CLUSTER
         };
-        let behind = self.free_run_in(card, hint..end, search).await?;
-        if behind.1 >= search.enough || hint == FIRST_DATA_CLUSTER {
-            return Ok(behind);
+        let behind = self.free_run_in(card, hint..end, &search).await?;
+        if behind.aligned.1 >= enough {
+            return Ok(behind.aligned);
+        }
+        if hint == FIRST_DATA_CLUSTER {
+            return Ok(behind.any);
         }
         // A run may begin before the hint and end after it.
-        let overlap = hint.saturating_add(search.wanted).min(end);
+        let overlap = hint.saturating_add(wanted).min(end);
         let before = self
-            .free_run_in(card, FIRST_DATA_CLUSTER..overlap, search)
+            .free_run_in(card, FIRST_DATA_CLUSTER..overlap, &search)
             .await?;
-        Ok(if before.1 >= behind.1 { before } else { behind })
+        let aligned = search.choose(behind.aligned, before.aligned);
+        Ok(match aligned.1 >= enough {
+            true => aligned,
+            false => search.choose(behind.any, before.any),
+        })
     }
 
+    /// Reads the FAT once, for the aligned run and for the one that begins anywhere: a card that is nearly full may have
+    /// no aligned one.
     async fn free_run_in<B: Blocks>(
         &mut self,
         card: &mut B,
         clusters: core::ops::Range<u32>,
         search: &Search,
-    ) -> Result<(u32, u32), Error<B::Error>> {
+    ) -> Result<Found, Error<B::Error>> {
         let unit_blocks = search.unit * self.layout.cluster_blocks;
         let per_block = self.layout.entries_of_block();
-        let mut longest = (clusters.start, 0);
-        let mut run = 0;
+        let mut found = Found {
+            aligned: (clusters.start, 0),
+            any: (clusters.start, 0),
+        };
+        let (mut run, mut aligned) = (0, 0);
         for cluster in clusters.clone() {
             let entry = if cluster == clusters.start || cluster % per_block == 0 {
                 self.entry(card, cluster).await?
             } else {
                 self.entry_here(cluster)
             };
-            // A nonzero reserved upper nibble counts as used, because rewriting the entry would clear it.
             let is_aligned =
                 search.unit == 1 || self.layout.block_of(cluster).is_multiple_of(unit_blocks);
-            let may_be_in = run > 0 || is_aligned;
-            run = if entry == 0 && may_be_in { run + 1 } else { 0 };
-            if run > longest.1 {
-                longest = (cluster + 1 - run, run);
+            // A nonzero reserved upper nibble counts as used, because rewriting the entry would clear it.
+            if entry == 0 {
+                run += 1;
+                aligned += u32::from(aligned > 0 || is_aligned);
+            } else {
+                (run, aligned) = (0, 0);
             }
-            if run == search.wanted || run == 0 && longest.1 >= search.enough {
+            note_run(&mut found.any, cluster, run, search);
+            note_run(&mut found.aligned, cluster, aligned, search);
+            let length = found.aligned.1;
+            if length == search.wanted || aligned == 0 && length >= search.enough {
                 break;
             }
         }
-        Ok(longest)
+        Ok(found)
     }
 
     /// Reads a block into the buffer.
@@ -322,6 +347,15 @@ impl FatVolume {
         card.write(block, 1, &mut |_, out| out.copy_from_slice(data))
             .await
             .map_err(Error::Card)
+    }
+}
+
+/// Notes a run of free clusters that ends with this one, unless an earlier one is long enough, or longer.
+fn note_run(noted: &mut Run, last: u32, length: u32, search: &Search) {
+    let first = last + 1 - length;
+    let is_same = noted.0 == first && noted.1 < search.wanted;
+    if length > noted.1 && (is_same || noted.1 < search.enough) {
+        *noted = (first, length);
     }
 }
 

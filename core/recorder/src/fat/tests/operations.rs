@@ -15,6 +15,12 @@ const REQUEST: Request = Request {
     note: 0,
 };
 
+/// Longer than any free run.
+const LONGEST: Request = Request {
+    blocks_min: 60_000,
+    ..REQUEST
+};
+
 const NOW: DosTime = DosTime {
     date: 46 << 9 | 11 << 5 | 26,
     time: 9 << 11,
@@ -179,6 +185,40 @@ fn a_request_is_met_by_a_run_of_at_least_half_of_its_length() {
             let found = poll(rig.volume().run_for(&mut rig.disk, &request));
             assert_eq!(found == Err(Error::TooLong), is_long);
         }
+    }
+}
+
+/// A recorder asks a full card for room every second, and each search reads the whole FAT.
+#[test]
+fn a_full_card_is_searched_again_only_after_something_was_freed() {
+    for shape in shapes() {
+        let (mut rig, mut volume) = numbered(shape, 3000);
+        let file = done(volume.reserve(&mut rig.disk, REQUEST));
+        let longest_blocks = match poll(volume.run_for(&mut rig.disk, &LONGEST)) {
+            Err(Error::NoSpace { longest_blocks }) => longest_blocks,
+            other => panic!("{other:?}"),
+        };
+        rig.disk.reads.clear();
+        for blocks_min in [longest_blocks + 1, LONGEST.blocks_min] {
+            let request = Request {
+                blocks_min,
+                ..REQUEST
+            };
+            let found = poll(volume.run_for(&mut rig.disk, &request));
+            assert_eq!(found, Err(Error::NoSpace { longest_blocks }));
+            assert!(rig.disk.reads.is_empty());
+        }
+        // A shorter file is still possible.
+        let request = Request {
+            blocks_min: longest_blocks,
+            ..REQUEST
+        };
+        assert!(poll(volume.run_for(&mut rig.disk, &request)).is_ok());
+        done(volume.discard(&mut rig.disk, file.slot));
+        let after = poll(volume.run_for(&mut rig.disk, &LONGEST));
+        let fresh = poll(rig.volume().run_for(&mut rig.disk, &LONGEST));
+        assert_eq!(after, fresh);
+        assert_ne!(after, Err(Error::NoSpace { longest_blocks }));
     }
 }
 
