@@ -94,6 +94,10 @@ pub(crate) const SLEEP_PART_OF_RING: usize = 16;
 /// Interval between two attempts to bring a card back, in us.
 pub(crate) const RETRY_US: u64 = 100_000;
 
+/// Time after which a step begins no further read, in us. The search for room on a full card reads the whole FAT: with one
+/// read per step, it would interrupt the writes of samples a thousand times.
+pub(crate) const READS_US_MAX: u32 = 4_000;
+
 /// Number of attempts to bring a card back when the recording is to end: about two seconds' worth.
 pub(crate) const ENDING_ATTEMPTS: u32 = 20;
 
@@ -127,15 +131,23 @@ pub(crate) const STEP_PART_OF_RING: u64 = 16;
 /// Fill level (1/n of the ring) up to which a checkpoint that is late begins although a stall would fill the ring.
 pub(crate) const LATE_PART_OF_RING: u64 = 4;
 const _: () = assert!(LATE_PART_OF_RING < ROOM_PART);
+/// Last part (1/n) of the window in which a checkpoint already counts as late.
+pub(crate) const LATE_PART: u64 = 16;
+/// Age of the data at risk, in windows, from which a checkpoint begins however full the rings are.
+pub(crate) const LATE_WINDOWS: u64 = 4;
 /// Stall assumed for a step on a card that has not stalled yet, in us.
 pub(crate) const STEP_STALL_US: u32 = 40_000;
 /// Files are prepared at any cost when the remaining space in the open and prepared files lasts no longer than this.
-/// Reserving 64 MiB, more than the default, takes about 50 steps, each of which may wait [`PATIENCE_US`] for the rings.
+/// Reserving 64 MiB, more than the default, takes about 50 steps, each of which may wait [`PAGE_PATIENCE_US`].
 pub(crate) const URGENT_US: u64 = 5_000_000;
-const _: () = assert!(URGENT_US > 4 * 50 * PATIENCE_US);
-/// The same if a recording may have to be removed first, which takes about 200 more steps.
-pub(crate) const URGENT_REMOVAL_US: u64 = 30_000_000;
-const _: () = assert!(URGENT_REMOVAL_US > 4 * 250 * PATIENCE_US);
+const _: () = assert!(URGENT_US > 2 * 50 * PAGE_PATIENCE_US);
+/// The same if a recording may have to be removed first, which takes about 100 more steps.
+pub(crate) const URGENT_REMOVAL_US: u64 = 10_000_000;
+const _: () = assert!(URGENT_REMOVAL_US > 150 * PAGE_PATIENCE_US);
+/// The same if no step is made before it is urgent, because the rings are too small. The search for room may then take 500
+/// steps.
+pub(crate) const URGENT_REMOVAL_US_MAX: u64 = 30_000_000;
+const _: () = assert!(URGENT_REMOVAL_US_MAX > 650 * PAGE_PATIENCE_US);
 /// Maximum time that a file-system step waits for the end of a page, in us. Streams that need longer to fill a page do
 /// not let it wait.
 pub(crate) const PAGE_WAIT_US: u32 = 1_000_000;
@@ -144,6 +156,8 @@ pub(crate) const PAGE_WAIT_US: u32 = 1_000_000;
 pub(crate) const NAME_US_MAX: u64 = 10_000_000;
 /// Maximum time that an urgent file-system step waits for the rings, in us.
 pub(crate) const PATIENCE_US: u64 = 20_000;
+/// Maximum time that it waits for the rings and for the end of a page, in us: within it, a page is full from 800 kB/s on.
+pub(crate) const PAGE_PATIENCE_US: u64 = 40_000;
 /// Interval between two attempts to prepare a file on a full card, in us.
 pub(crate) const FULL_RETRY_US: u64 = 1_000_000;
 /// If a stall alone would fill a ring, this fraction (1/n) of the ring still counts as room for other work.

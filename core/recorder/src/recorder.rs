@@ -13,7 +13,7 @@ use crate::error::StartError;
 use crate::event::Event;
 use crate::format::Format;
 use crate::jobs::{Done, execute};
-use crate::limits::{Limits, RING_BYTES_MIN};
+use crate::limits::{Limits, READS_US_MAX, RING_BYTES_MIN};
 use crate::plan::{Action, Job, Outcome, Phase, Room};
 use crate::reads::ReadDesk;
 use crate::ring::Consumer;
@@ -371,8 +371,12 @@ where
     D: DelayNs,
     E: FnMut(Event),
 {
+    let mut finished = None;
     loop {
-        if let Some(result) = advance(operation.as_mut()).await {
+        if finished.is_none() {
+            finished = advance(operation.as_mut()).await;
+        }
+        if let Some(result) = finished {
             return match result {
                 Ok(done) => JobEnd::Done(done),
                 Err(error) => JobEnd::Refused(error),
@@ -382,7 +386,7 @@ where
         if action == Action::Step {
             let begun_us = shell.now_us();
             match serve(shell, operation.as_mut(), steps).await {
-                Ok(()) => (),
+                Ok(result) => finished = result,
                 Err(error) => return JobEnd::CardFailed(error),
             }
             shell.observe_step(begun_us);
@@ -408,7 +412,8 @@ async fn advance<T>(mut operation: Pin<&mut impl Future<Output = T>>) -> Option<
     .await
 }
 
-/// Carries out the pending step: a read of one block, or a write of up to 16 blocks.
+/// Carries out the pending step: a write of up to 16 blocks, which may follow reads; if these take [`READS_US_MAX`], it is left
+/// to the next step. Returns the result if the operation has ended.
 #[expect(
     clippy::await_holding_refcell_ref,
     reason = "the operation is not polled during a step, and nothing else borrows the block"
@@ -417,7 +422,7 @@ async fn serve<M, C, D, E, T, const N: usize>(
     shell: &mut Shell<'_, M, C, D, E, N>,
     mut operation: Pin<&mut impl Future<Output = T>>,
     steps: &Steps,
-) -> Result<(), M::Error>
+) -> Result<Option<T>, M::Error>
 where
     M: BlockDevice,
     C: Clock,
@@ -425,32 +430,38 @@ where
     E: FnMut(Event),
 {
     shell.end_write().await?;
-    match steps.pending() {
-        Some(Step::Read { start }) => {
-            let mut block = steps.block();
-            shell.medium.read(start, from_mut(&mut *block)).await?;
+    let begun_us = shell.now_us();
+    while let Some(Step::Read { start }) = steps.pending() {
+        shell
+            .medium
+            .read(start, from_mut(&mut *steps.block()))
+            .await?;
+        steps.done();
+        if shell.us_since(begun_us) >= READS_US_MAX {
+            return Ok(None);
         }
-        Some(Step::Write { start, count, .. }) => {
-            shell.note_write_to(start, count);
-            let begun = shell.medium.begin(start, count).await;
-            begun.map_err(|error| error.cause)?;
-            while let Some(Step::Write { index, count, .. }) = steps.pending() {
-                let pushed = shell.medium.push(&steps.block()).await;
-                pushed.map_err(|error| error.cause)?;
-                if index + 1 == count {
-                    break;
-                }
-                steps.done();
-                // Polling makes the operation supply the next block; it cannot finish before it has supplied
-                // all.
-                let _ = advance(operation.as_mut()).await;
-            }
-            shell.medium.end().await.map_err(|error| error.cause)?;
+        if let Some(result) = advance(operation.as_mut()).await {
+            return Ok(Some(result));
         }
-        None => (),
     }
-    steps.done();
-    Ok(())
+    if let Some(Step::Write { start, count, .. }) = steps.pending() {
+        shell.note_write_to(start, count);
+        let begun = shell.medium.begin(start, count).await;
+        begun.map_err(|error| error.cause)?;
+        while let Some(Step::Write { index, count, .. }) = steps.pending() {
+            let pushed = shell.medium.push(&steps.block()).await;
+            pushed.map_err(|error| error.cause)?;
+            if index + 1 == count {
+                break;
+            }
+            steps.done();
+            // Polling makes the operation supply the next block; it cannot finish before it has supplied all.
+            let _ = advance(operation.as_mut()).await;
+        }
+        shell.medium.end().await.map_err(|error| error.cause)?;
+        steps.done();
+    }
+    Ok(None)
 }
 
 /// Assigns each stream its track: binary streams with the same prefix share one.

@@ -351,7 +351,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         }
     }
 
-    fn us_since(&self, begun_us: u64) -> u32 {
+    pub(crate) fn us_since(&self, begun_us: u64) -> u32 {
         u32::try_from(self.now_us().saturating_sub(begun_us)).unwrap_or(u32::MAX)
     }
 
@@ -495,7 +495,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     }
 
     /// Returns the request to the volume for a file of a track.
-    fn request(&self, at: u8) -> volume::Request {
+    pub(super) fn request(&self, at: u8) -> volume::Request {
         let encoder = &self.first_of_track(at).encoder;
         volume::Request {
             prefix: encoder.prefix(),

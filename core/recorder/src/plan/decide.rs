@@ -253,7 +253,7 @@ fn is_short<const N: usize>(state: &State<N>, now: &Conditions<N>, at: u8) -> bo
     let track = &state.tracks[usize::from(at)];
     let is_stopped = track.is_starved() || track.leave == Leave::Session;
     let is_near = now.tracks[usize::from(at)].is_short;
-    track.ahead == 0 && (is_near || is_stopped)
+    is_near || track.ahead == 0 && is_stopped
 }
 
 /// Returns the job that brings a track closer to its next file.

@@ -336,7 +336,7 @@ pub struct TrackConditions {
     pub is_used_up: bool,
     /// The file has reached its maximum age.
     pub is_rotation_due: bool,
-    /// The prepared files will soon be used up.
+    /// The files will soon be used up, and those that are prepared are short.
     pub is_short: bool,
     /// The file has a durable mark, but not its name yet.
     pub needs_name: bool,

@@ -461,7 +461,7 @@ fn a_file_is_urgent_when_the_last_one_ends_soon() {
         } else {
             Leave::Rotate
         };
-        let is_urgent = !has(1) && (is_full || has(2) || has_session);
+        let is_urgent = has(2) || !has(1) && (is_full || has_session);
         let action = match (is_urgent, is_full) {
             (true, _) => Action::Start(Job::Reserve(0)),
             (false, true) => Action::Leave(0),
@@ -628,6 +628,14 @@ fn jobs_find_out_about_room_and_take_turns() {
             assert_eq!(state.room, room.unwrap_or(before), "{job:?} {outcome:?}");
             assert_eq!(state.job, None);
         }
+    }
+    // The search after the last file to be closed is the only one.
+    for (others, room) in [(0, Room::Unknown), (1, Room::Tight), (3, Room::Tight)] {
+        let (mut state, now) = quiet();
+        (state.job, state.room) = (Some(Job::Close(0)), Room::Tight);
+        (state.tracks[0].closing, state.tracks[1].closing) = (1, others);
+        apply(&mut state, &now, Action::Step, Outcome::JobDone);
+        assert_eq!(state.room, room);
     }
     let (mut state, now) = quiet();
     for (at, turn) in [(0, 1), (1, 0), (0, 1)] {

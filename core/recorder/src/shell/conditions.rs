@@ -4,8 +4,9 @@ use super::Shell;
 use crate::Clock;
 use crate::event::Event;
 use crate::limits::{
-    LATE_PART_OF_RING, MARK_BLOCKS, NAME_US_MAX, OVERDUE_PART, OVERDUE_US_MIN, PAGE_WAIT_US,
-    PATIENCE_US, ROOM_PART, STEP_PART, URGENT_REMOVAL_US, URGENT_US,
+    LATE_PART, LATE_PART_OF_RING, LATE_WINDOWS, MARK_BLOCKS, NAME_US_MAX, OVERDUE_PART,
+    OVERDUE_US_MIN, PAGE_PATIENCE_US, PAGE_WAIT_US, PATIENCE_US, ROOM_PART, STEP_PART,
+    URGENT_REMOVAL_US, URGENT_REMOVAL_US_MAX, URGENT_US,
 };
 use crate::plan::{Block, Card, Checkpoint, Conditions, Job, StreamConditions, TrackConditions};
 use crate::recorder::WhenFull;
@@ -157,20 +158,26 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         })
     }
 
-    /// Returns true if all rings absorb a checkpoint. Once one is late, it may begin with fuller rings: otherwise, several
-    /// streams whose rings are shorter than the longest stall would put it off for many windows.
+    /// Returns true if all rings absorb a checkpoint. One that is about to be late may begin with fuller rings: otherwise,
+    /// several streams whose rings are shorter than the longest stall would put it off for many windows. After
+    /// [`LATE_WINDOWS`] it begins in any case: at rates above the card's, the rings are never emptier.
     pub(super) fn absorbs_commit(&self, now_us: u64) -> bool {
-        let part = match self.is_any_late(now_us) {
+        let is_late = self.is_any_older(now_us, |window_us| window_us - window_us / LATE_PART);
+        let part = match is_late {
             true => LATE_PART_OF_RING,
             false => ROOM_PART,
         };
         self.absorbs(self.costs.commit.us(), part)
+            || self.is_any_older(now_us, |window_us| window_us.saturating_mul(LATE_WINDOWS))
     }
 
-    /// Returns true if data has been at risk for longer than its window.
-    fn is_any_late(&self, now_us: u64) -> bool {
+    /// Returns true if data has been at risk for longer than an age that depends on its window.
+    fn is_any_older(&self, now_us: u64, age_us: impl Fn(u64) -> u64) -> bool {
         self.absorbing().any(|stream| match stream.window() {
-            Window::Us(_) => stream.has_unsaved() && now_us > stream.due_us(0),
+            Window::Us(window_us) => {
+                let due_us = stream.durable_before_us.saturating_add(age_us(window_us));
+                stream.has_unsaved() && now_us > due_us
+            }
             Window::Sample => false,
         })
     }
@@ -192,6 +199,16 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
                     stream.consumer.capacity_bytes(),
                 )
             })
+    }
+
+    /// Returns true if an urgent step has waited long enough for the rings, and a little longer for the end of a page.
+    fn is_patience_over(&self, now_us: u64) -> bool {
+        let waited_us = now_us.saturating_sub(self.timers.step_us);
+        let is_between = match self.state.card {
+            Card::Writing(at) => self.is_at_page(at),
+            _ => true,
+        };
+        waited_us >= PAGE_PATIENCE_US || waited_us >= PATIENCE_US && is_between
     }
 
     /// Returns true if a requested read may be carried out now. A read must not end a write within a page, or while the
@@ -298,7 +315,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             absorbs_commit: self.absorbs_commit(now_us),
             absorbs_step: self.absorbs_step(),
             absorbs_read,
-            is_patience_over: now_us >= self.timers.step_us.saturating_add(PATIENCE_US),
+            is_patience_over: self.is_patience_over(now_us),
             is_reading: is_reading && self.absorbs_readers(),
             is_serving: self.is_serving,
             is_read_pending,
@@ -343,7 +360,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             is_checkpoint_ready: self.is_checkpoint_ready(at, now_us),
             is_used_up: self.is_used_up(at, now_us),
             is_rotation_due: track.file.as_ref().is_some_and(is_old),
-            is_short: self.us_left(at).is_some_and(|us| us < self.urgent_us()),
+            is_short: self.are_files_short(at),
             needs_name: track.file.as_ref().is_some_and(is_name_wanted),
             is_name_due: self.is_name_due(at),
             may_reserve: self.limits().may_reserve(
@@ -379,12 +396,32 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         self.files.space(*slot)
     }
 
+    /// Returns true if the files of a track are nearly used up, and no prepared one has at least half of the requested
+    /// length. On a card that is nearly full, prepared files may be short, and the search for the next one takes long.
+    fn are_files_short(&self, at: u8) -> bool {
+        let least_blocks = self.request(at).blocks / 2;
+        let ahead = self.tracks[usize::from(at)].ahead.iter();
+        let mut files = ahead.filter_map(|slot| self.files.space(*slot));
+        files.all(|file| file.blocks < least_blocks)
+            && self.us_left(at).is_some_and(|us| us < self.urgent_us())
+    }
+
     /// Returns the time limit, in us: if the remaining space in the files lasts no longer, preparing a file is urgent.
     pub(super) fn urgent_us(&self) -> u64 {
         match self.config.when_full {
             WhenFull::Wait => URGENT_US,
-            WhenFull::RemoveOldest => URGENT_REMOVAL_US,
+            WhenFull::RemoveOldest if self.may_absorb_step() => URGENT_REMOVAL_US,
+            WhenFull::RemoveOldest => URGENT_REMOVAL_US_MAX,
         }
+    }
+
+    /// Returns true if all rings absorb a file-system step when they are empty. Otherwise no step is made before it is
+    /// urgent.
+    fn may_absorb_step(&self) -> bool {
+        self.absorbing().all(|stream| {
+            let capacity = stream.consumer.capacity_bytes();
+            self.costs.absorbs_step(stream.rate, 0, capacity)
+        })
     }
 
     /// Returns the time until the files are full, in us; `None` if nothing arrives.

@@ -169,6 +169,11 @@ fn a_full_card_is_tried_again_after_a_second() {
         assert_eq!(shell.timers.step_us, NOW_US);
         let is_over = |shell: &mut Tested, us| shell.conditions(NOW_US + us).is_patience_over;
         assert!(!is_over(shell, 19_999) && is_over(shell, 20_000));
+        // Within a page of an open write, the step waits for the end of the page.
+        let file = shell.state.tracks[0].file.as_mut().unwrap();
+        file.index = 650;
+        shell.state.card = Card::Writing(0);
+        assert!(!is_over(shell, 39_999) && is_over(shell, 40_000));
         shell.apply(Action::Step, Outcome::NoRoom);
         assert_eq!(shell.timers.retry_us, NOW_US + SECOND_US);
     });

@@ -177,8 +177,10 @@ fn patience<const N: usize>(
     }
     let is_needed = (0..config.track_count).any(|at| {
         let conditions = &now.tracks[usize::from(at)];
-        let is_wanted = plan.tracks[usize::from(at)].ahead == 0 && conditions.is_short;
-        is_wanted && plan.room == Room::Unknown && (conditions.may_reserve || plan.job.is_some())
+        let has_none = plan.tracks[usize::from(at)].ahead == 0;
+        // The running job has to end first.
+        let may_reserve = conditions.may_reserve || has_none && plan.job.is_some();
+        conditions.is_short && plan.room == Room::Unknown && may_reserve
     });
     let is_job = matches!(
         action,
@@ -231,7 +233,10 @@ fn start<const N: usize>(
     ensure(plan.job.is_none(), "two jobs at once")?;
     let is_name_due = now.tracks.iter().any(|track| track.is_name_due);
     if is_name_due && plan.phase == Phase::Recording && !matches!(job, Job::Name(_)) {
-        let may_lack_file = |at: u8| plan.tracks[usize::from(at)].ahead == 0;
+        let may_lack_file = |at: u8| {
+            let at = usize::from(at);
+            plan.tracks[at].ahead == 0 || now.tracks[at].is_short
+        };
         ensure(
             (0..config.track_count).any(may_lack_file),
             "a name that is due waits for a job that is not urgent",

@@ -79,10 +79,11 @@ impl Case {
         })
     }
 
-    /// A ring that waits has been at risk for longer than its window.
-    fn is_late(&self) -> bool {
-        let is_late = |of: &Of| of.level > 0 && NOW_US > of.durable_us + of.window_us;
-        self.streams.iter().any(is_late)
+    /// A ring that waits has been at risk for longer than this multiple of its window.
+    fn is_older(&self, windows: f64) -> bool {
+        let age_us = |of: &Of| (of.window_us as f64 * windows) as u64;
+        let is_older = |of: &Of| of.level > 0 && NOW_US > of.durable_us + age_us(of);
+        self.streams.iter().any(is_older)
     }
 
     /// A quarter of every ring has room for what arrives in `us`.
@@ -162,13 +163,19 @@ fn cases() -> Vec<Case> {
             case.streams[0].rate = rate;
         });
     }
+    for ahead in [45_055, 45_056] {
+        add(&|case| {
+            case.ahead = ahead;
+            case.streams[0].rate = 8_000_000;
+        });
+    }
     for level in (0..=16_384).step_by(512) {
-        for durable_us in [NOW_US - 5_000_000, NOW_US - 900_000] {
+        for age_us in [900_000, 937_500, 937_501, 3_000_000, 4_000_000, 4_000_001] {
             add(&|case| {
                 case.measured.longest = 4_000_000;
                 case.measured.commit = 1_000;
                 case.streams[0].level = level;
-                case.streams[0].durable_us = durable_us;
+                case.streams[0].durable_us = NOW_US - age_us;
             });
         }
     }
@@ -211,7 +218,8 @@ fn times_are_those_of_the_formulas() {
         let left = u64::from(case.file.1 - case.file.2 + case.ahead) * 512;
         let left_us = (case.rate(0) > 0).then(|| left * SECOND_US / case.rate(0));
         assert_eq!(shell.us_left(0), left_us);
-        let is_short = left_us.is_some_and(|us| us < 5 * SECOND_US);
+        // Files have 44 MiB: prepared ones of at least half of that suffice.
+        let is_short = left_us.is_some_and(|us| us < 5 * SECOND_US) && case.ahead < 45_056;
         assert_eq!(shell.track_conditions(0, NOW_US).is_short, is_short);
     });
 }
@@ -227,7 +235,8 @@ fn other_work_is_absorbed_as_the_formulas_say() {
             );
         }
         let absorbs_commit = case.absorbs(case.measured.commit)
-            || case.is_late() && case.absorbs_late(case.measured.commit);
+            || case.is_older(0.9375) && case.absorbs_late(case.measured.commit)
+            || case.is_older(4.0);
         assert_eq!(shell.absorbs_commit(NOW_US), absorbs_commit);
         let worst_us = case.measured.read + case.measured.longest.max(BUSY_US);
         let absorbs_readers = (0..).zip(&case.streams).all(|(at, of)| {
@@ -410,6 +419,31 @@ fn a_turn_is_over_at_its_end_or_without_a_full_block() {
     }
 }
 
+/// Rings that never absorb a step leave more time for a removal.
+#[test]
+fn removals_are_urgent_earlier_if_the_rings_are_small() {
+    for rate in (0..24).map(|at| 100 << at) {
+        let mut case = CASE;
+        case.streams[1].rate = rate;
+        let config = Config {
+            when_full: WhenFull::RemoveOldest,
+            ..Config::default()
+        };
+        with(&case, config, |shell, _, case| {
+            let of = case.streams[1];
+            // The specification's limit of a stall, or twice the longest one.
+            let worst_us = BUSY_US.max(2 * case.measured.longest);
+            // Half of the ring is left for the longest step and a stall of at least 40 ms.
+            let stall_us = case.measured.step + case.measured.longest.max(40_000);
+            let bytes_in = |us: u64| (rate * us).div_ceil(SECOND_US);
+            let may_absorb = bytes_in(worst_us) <= of.capacity as u64
+                || bytes_in(stall_us) <= of.capacity as u64 / 2;
+            let urgent_s = if may_absorb { 10 } else { 30 };
+            assert_eq!(shell.urgent_us(), urgent_s * SECOND_US, "{rate} B/s");
+        });
+    }
+}
+
 #[test]
 fn files_are_old_and_their_names_due_at_the_given_ages() {
     for (age_us, rotate_us, is_old) in [
@@ -424,7 +458,7 @@ fn files_are_old_and_their_names_due_at_the_given_ages() {
             ..Config::default()
         };
         with(&CASE, config, |shell, _, _| {
-            assert_eq!(shell.urgent_us(), 30 * SECOND_US);
+            assert_eq!(shell.urgent_us(), 10 * SECOND_US);
             shell.tracks[0].file.as_mut().unwrap().opened_us = NOW_US - age_us;
             let conditions = shell.track_conditions(0, NOW_US);
             assert_eq!(conditions.is_rotation_due, is_old);
