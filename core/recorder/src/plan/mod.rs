@@ -50,8 +50,8 @@
 //! While `is_reading`, no write begins unless a checkpoint needs it, and a read ends a write only between two pages.
 //! After the end of a recording the phase stays `Ended`, and `is_serving` lets reads and changes continue.
 //!
-//! Jobs are file-system operations: sequences of steps, each of which is one bounded read or write. The planner chooses
-//! again between any two steps, so samples take precedence whenever their ring needs it.
+//! Jobs are file-system operations: sequences of steps, each of which is a few reads, a bounded write, or a write after
+//! reads. The planner chooses again between any two steps, so samples take precedence whenever their ring needs it.
 
 mod decide;
 #[cfg(test)]
