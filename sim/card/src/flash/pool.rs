@@ -17,7 +17,7 @@ pub(super) struct Pool {
     /// Number of erases of each block before the simulation.
     cycles_used: u32,
     /// Free blocks, in the order in which they became free, so that all blocks are used in turn.
-    free: VecDeque<u32>,
+    free: VecDeque<Free>,
     spares: u32,
     retired: u32,
     is_worn_out: bool,
@@ -34,6 +34,13 @@ struct Counts {
     reads: u32,
 }
 
+/// A free block. Its erases are next to those of the other free blocks because wear levelling compares them all.
+#[derive(Clone, Copy)]
+struct Free {
+    block: u32,
+    cycles: u32,
+}
+
 impl Pool {
     /// Creates a pool in which every block is free.
     pub(super) fn new(profile: &Profile, seed: Seed) -> Pool {
@@ -42,7 +49,9 @@ impl Pool {
         Pool {
             counts: vec![Counts::default(); all],
             cycles_used: flash.cycles_used,
-            free: (0..all as u32).collect(),
+            free: (0..all as u32)
+                .map(|block| Free { block, cycles: 0 })
+                .collect(),
             spares: flash.spare_blocks,
             retired: 0,
             is_worn_out: false,
@@ -70,16 +79,16 @@ impl Pool {
 
     /// Allocates a free block. Without one, the card is worn out; only the write in progress completes.
     pub(super) fn allocate(&mut self) -> Option<u32> {
-        let block = self.free.pop_front();
+        let block = self.free.pop_front().map(|free| free.block);
         self.is_worn_out |= block.is_none();
         block
     }
 
     /// Allocates the free block with the most erases, for rarely written data.
     pub(super) fn allocate_most_worn(&mut self) -> Option<u32> {
-        let worn = |at: &usize| self.counts[self.free[*at] as usize].cycles;
-        let at = (0..self.free.len()).max_by_key(worn)?;
-        self.free.remove(at)
+        let all = self.free.iter().enumerate();
+        let (at, _) = all.max_by_key(|(_, free)| free.cycles)?;
+        self.free.remove(at).map(|free| free.block)
     }
 
     /// Erases a block, which is then free again, or retired if it is worn out.
@@ -92,7 +101,8 @@ impl Pool {
         };
         self.erases += 1;
         if u64::from(before) < self.endurance.of(block) {
-            self.free.push_back(block);
+            let cycles = counts.cycles;
+            self.free.push_back(Free { block, cycles });
         } else {
             self.is_worn_out |= self.spares_left() == 0;
             self.retired += 1;
@@ -136,7 +146,7 @@ impl Pool {
 
     pub(super) fn write_state(&self, to: &mut Writer) {
         to.list(self.counts.iter().map(|counts| counts.cycles));
-        to.list(self.free.iter().copied());
+        to.list(self.free.iter().map(|free| free.block));
         to.list(self.counts.iter().map(|counts| counts.reads));
         to.u32(self.retired);
         to.u32(self.is_worn_out.into());
@@ -148,13 +158,18 @@ impl Pool {
         let all = self.counts.len();
         let is_block = |block| (block as usize) < all;
         let cycles = from.list(all, "number of erases", |_| true)?;
-        self.free = from.list(all, "free flash block", is_block)?.into();
+        let free = from.list(all, "free flash block", is_block)?;
         let reads = from.list(all, "number of reads", |_| true)?;
         if cycles.len() != all || reads.len() != all {
             return Err(StateError::OutOfRange {
                 what: "number of flash blocks",
             });
         }
+        let free_block = |block| Free {
+            block,
+            cycles: cycles[block as usize],
+        };
+        self.free = free.into_iter().map(free_block).collect();
         let counts = cycles.into_iter().zip(reads);
         self.counts = counts
             .map(|(cycles, reads)| Counts { cycles, reads })
