@@ -143,9 +143,10 @@ impl Meter {
 
     /// Adds the energy up to the end of the last busy period to the total.
     fn book_busy(&mut self) {
-        let end_ns = self.busy_from_ns.saturating_add(self.busy_ns);
-        self.consumed = self.energy_until(end_ns);
-        self.busy_from_ns = end_ns;
+        let working_pj = pj(self.busy_ns, self.working_uw);
+        add(&mut self.consumed.working_pj, working_pj);
+        add(&mut self.consumed.flash_pj, self.busy_flash_pj);
+        self.busy_from_ns = self.busy_from_ns.saturating_add(self.busy_ns);
         (self.busy_ns, self.busy_flash_pj) = (0, 0);
     }
 }

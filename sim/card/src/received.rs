@@ -31,6 +31,9 @@ impl Received {
     /// Adds a page that takes `needed_ns`. Returns how long no buffer is free, and the time from then until the page is
     /// in flash.
     pub(crate) fn push(&mut self, now_ns: u64, needed_ns: u64) -> (u64, u64) {
+        if !self.is_ahead() {
+            return (needed_ns, 0);
+        }
         while self.ends_ns.front().is_some_and(|end| *end <= now_ns) {
             self.ends_ns.pop_front();
         }
