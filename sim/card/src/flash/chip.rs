@@ -1,6 +1,6 @@
 //! The chip and the bookkeeping that both mappings share.
 
-use super::bits::Bits;
+use super::bits::KINDS_MAX;
 use super::debt::Debt;
 use super::pool::Pool;
 use super::table::Table;
@@ -32,11 +32,8 @@ impl Chip {
         self.nand.log_program()
     }
 
-    /// Copies those pages of a block that hold data to the same positions of another block; the debt grows.
-    /// `first` is the number of the block's first page in `data`.
-    pub(super) fn copy(&mut self, pages: Range<u32>, first: u32, data: &Bits) {
-        let bits = first + pages.start..first + pages.end;
-        let kinds = data.count_kinds(bits, first, self.nand.kinds());
+    /// Copies pages, given the number of each kind, to the same positions of another block; the debt grows.
+    pub(super) fn copy(&mut self, kinds: [u32; KINDS_MAX]) {
         self.programmed += kinds.iter().copied().map(u64::from).sum::<u64>();
         self.debt.due += self.nand.copy_kinds(kinds);
     }

@@ -9,7 +9,7 @@
 //!
 //! A log block holds one bit per cell, hence as many pages as a data block divided by the bits per cell.
 
-use super::bits::Bits;
+use super::bits::{Bits, KINDS_MAX};
 use super::chip::Chip;
 use crate::nand::Work;
 use crate::profile::Profile;
@@ -237,7 +237,7 @@ impl Hybrid {
             return chip.erase(open.block);
         }
         self.log.invalidate_unit(open.unit);
-        chip.copy(open.next_page..self.pages_per_unit, first, &self.data);
+        chip.copy(self.held(chip, open.unit, open.next_page));
         self.map_unit(chip, open.unit, open.block);
     }
 
@@ -297,14 +297,21 @@ impl Hybrid {
     /// Performs a full merge: copies the newest version of every page of the unit that holds data to a fresh block.
     pub(super) fn merge_unit(&mut self, chip: &mut Chip, unit: u32) {
         self.log.invalidate_unit(unit);
-        let first = unit * self.pages_per_unit;
-        if self.data.count(first..first + self.pages_per_unit) == 0 {
+        let held = self.held(chip, unit, 0);
+        if held == [0; KINDS_MAX] {
             return self.map_unit(chip, unit, NONE);
         }
         if let Some(block) = chip.pool.allocate() {
-            chip.copy(0..self.pages_per_unit, first, &self.data);
+            chip.copy(held);
             self.map_unit(chip, unit, block);
         }
+    }
+
+    /// Returns how many pages of a unit, from its page `from` on, hold data, for each kind of pages.
+    fn held(&self, chip: &Chip, unit: u32, from: u32) -> [u32; KINDS_MAX] {
+        let first = unit * self.pages_per_unit;
+        let pages = first + from..first + self.pages_per_unit;
+        self.data.count_kinds(pages, first, chip.nand.kinds())
     }
 
     /// Maps a unit to another block, and erases the old one.
@@ -390,8 +397,7 @@ impl Hybrid {
         }
         if let Some(block) = chip.pool.allocate_most_worn() {
             self.log.invalidate_unit(unit);
-            let first = unit * self.pages_per_unit;
-            chip.copy(0..self.pages_per_unit, first, &self.data);
+            chip.copy(self.held(chip, unit, 0));
             self.map_unit(chip, unit, block);
         }
     }
