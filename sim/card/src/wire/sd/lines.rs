@@ -59,45 +59,35 @@ pub enum CrcStatus {
     Failed = 0b110,
 }
 
-/// Number of bytes that [`four_sums`] processes per step.
-const LANES: usize = 8;
-
-/// Table `n` holds the contribution of each byte value to the four checksums when `n` bytes follow it.
-const FOUR_SUMS_TABLES: [[u64; 256]; LANES] = {
-    let mut tables = [[0; 256]; LANES];
-    let mut byte = 0;
-    while byte < 256 {
-        let mut woven = after(0, byte as u8);
-        let mut lane = 0;
-        while lane < LANES {
-            tables[lane][byte] = woven;
-            woven = after(woven, 0);
-            lane += 1;
-        }
-        byte += 1;
-    }
-    tables
-};
+/// Number of bytes that [`four_sums`] processes per step: 16 bits per line, as many as a checksum has.
+const STEP_BYTES: usize = 8;
 
 /// Adds a byte to four interleaved checksums: bit n of all four takes the bits 4 n to 4 n + 3. A byte
 /// takes two clocks: bits 7 to 4 on DAT3 to DAT0, then bits 3 to 0 (3.6.1).
-const fn after(woven: u64, byte: u8) -> u64 {
+fn after(woven: u64, byte: u8) -> u64 {
     // The polynomial is x^16 + x^12 + x^5 + 1; within two clocks, no bit that is fed back is shifted out
     // again.
-    let out = woven >> 56 ^ byte as u64;
+    let out = woven >> 56 ^ u64::from(byte);
     woven << 8 ^ out << (4 * 12) ^ out << (4 * 5) ^ out
 }
 
+/// Multiplies four interleaved remainders by x^16, modulo the polynomial.
+fn times_x16(woven: u64) -> u64 {
+    // x^16 is x^12 + x^5 + 1. The product's terms from x^16 on are multiplied again, until there are none.
+    let above = |factor: u64| factor >> (4 * 4) ^ factor >> (4 * 11);
+    let first = above(woven);
+    let second = above(first);
+    let all = woven ^ first ^ second ^ above(second);
+    all << (4 * 12) ^ all << (4 * 5) ^ all
+}
+
 fn four_sums(data: &[u8]) -> LineSums {
-    let (lanes, rest) = data.as_chunks::<LANES>();
+    let (steps, rest) = data.as_chunks::<STEP_BYTES>();
     // Leading zeros do not change the checksums.
-    let start = lanes.iter().position(|lane| *lane != [0; LANES]);
-    let lanes = &lanes[start.unwrap_or(lanes.len())..];
-    let woven = lanes.iter().fold(0u64, |woven, lane| {
-        let mixed = woven ^ u64::from_be_bytes(*lane);
-        let tables = FOUR_SUMS_TABLES.iter().rev().zip(mixed.to_be_bytes());
-        tables.fold(0, |sum, (table, byte)| sum ^ table[usize::from(byte)])
-    });
+    let start = steps.iter().position(|step| *step != [0; STEP_BYTES]);
+    let steps = &steps[start.unwrap_or(steps.len())..];
+    let add = |woven, step: &[u8; STEP_BYTES]| times_x16(woven ^ u64::from_be_bytes(*step));
+    let woven = steps.iter().fold(0, add);
     let woven = rest.iter().fold(woven, |woven, byte| after(woven, *byte));
     std::array::from_fn(|line| every_fourth_bit(woven >> line))
 }
