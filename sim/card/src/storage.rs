@@ -27,7 +27,7 @@ impl Storage {
         let key = block / CHUNK_BLOCKS;
         if let Some(chunk) = self.chunks.get_mut(&key) {
             Arc::make_mut(chunk)[range(block)].copy_from_slice(data);
-        } else if data.iter().any(|&byte| byte != 0) {
+        } else if *data != [0; BLOCK_BYTES] {
             let mut chunk = Arc::new([0; CHUNK_BYTES]);
             Arc::make_mut(&mut chunk)[range(block)].copy_from_slice(data);
             self.chunks.insert(key, chunk);
