@@ -108,7 +108,19 @@ enum State {
     PowerCut,
 }
 
-fn check_in(disk: &impl Disk, start: u64, state: State) -> Result<Listing, String> {
+/// Returns the length of the longest run of free clusters, in blocks.
+///
+/// # Errors
+/// The FATs differ.
+pub fn longest_free_run(disk: &impl Disk, start: u64) -> Result<u64, String> {
+    let fat = load(disk, start, State::Mounted)?;
+    let runs = fat.entries[2..].split(|entry| *entry != 0);
+    let longest = runs.map(<[u32]>::len).max().unwrap_or(0);
+    Ok(longest as u64 * fat.cluster_blocks)
+}
+
+/// Reads the FAT, without checking its chains.
+fn load(disk: &impl Disk, start: u64, state: State) -> Result<Fat, String> {
     let boot = disk.block(start);
     let (reserved, fats, roots) = (get16(&boot, 14), u32::from(boot[16]), get16(&boot, 17));
     let is_32 = get16(&boot, 22) == 0;
@@ -128,7 +140,7 @@ fn check_in(disk: &impl Disk, start: u64, state: State) -> Result<Listing, Strin
         true => get32(&bytes, cluster as usize * 4) & 0x0FFF_FFFF,
         false => get16(&bytes, cluster as usize * 2),
     };
-    let mut fat = Fat {
+    Ok(Fat {
         entries: (0..clusters + 2).map(entry).collect(),
         has_owner: vec![false; clusters as usize + 2],
         is_32,
@@ -138,10 +150,15 @@ fn check_in(disk: &impl Disk, start: u64, state: State) -> Result<Listing, Strin
         hidden: Vec::new(),
         uploads: BTreeMap::new(),
         is_renaming: false,
-    };
-    let root = match is_32 {
+    })
+}
+
+fn check_in(disk: &impl Disk, start: u64, state: State) -> Result<Listing, String> {
+    let boot = disk.block(start);
+    let mut fat = load(disk, start, state)?;
+    let root = match fat.is_32 {
         true => fat.chain(get32(&boot, 44), "the root directory")?,
-        false => (fat.data - u64::from(roots / 16)..fat.data).collect(),
+        false => (fat.data - u64::from(get16(&boot, 17) / 16)..fat.data).collect(),
     };
     let mut listing = Listing::new();
     list(disk, &root, "", &mut fat, &mut listing)?;
@@ -153,7 +170,7 @@ fn check_in(disk: &impl Disk, start: u64, state: State) -> Result<Listing, Strin
     if let Some(lost) = (2..fat.entries.len()).find(|it| used(it) && !fat.has_owner[*it]) {
         return Err(format!("cluster {lost} is lost"));
     }
-    if is_32 {
+    if fat.is_32 {
         let free = (2..fat.entries.len()).filter(|it| !used(it)).count();
         let recorded_free = get32(&disk.block(start + u64::from(get16(&boot, 48))), 488);
         if recorded_free != free as u32 {

@@ -69,8 +69,8 @@ impl History<'_> {
     pub fn judge(&self, card: &mut Card) -> Result<Found, String> {
         match self.sessions.last().map(|session| &session.end) {
             None | Some(End::Done(_)) => (),
-            // The device mounted the volume, but then found no space for a file.
-            Some(End::Refused(why)) if self.may_be_full() && is_full(why) => (),
+            // The device mounted the volume, but then found no space for the first files.
+            Some(End::Refused(why)) if is_full(why) && self.is_full(card)? => (),
             Some(end) => return Err(format!("the last session ended with {end:?}")),
         }
         self.judge_cards(&mut [card])
@@ -87,6 +87,15 @@ impl History<'_> {
     /// Returns true if the volume was created nearly full, or a recording has filled it.
     pub(crate) fn may_be_full(&self) -> bool {
         self.volume.free_bytes.is_some() || self.sessions.iter().any(Session::is_full)
+    }
+
+    /// Returns true if the volume was created nearly full, a recording has filled it, or no free run has room for a file of
+    /// each stream of the last session.
+    fn is_full(&self, card: &Card) -> Result<bool, String> {
+        let longest_blocks = fat::longest_free_run(card, self.volume.start)?;
+        let needed = |session: &Session| session.plans.len() as u64 * session.file_blocks;
+        let is_short = |session| longest_blocks < needed(session);
+        Ok(self.may_be_full() || self.sessions.last().is_some_and(is_short))
     }
 
     /// Judges cards that were exchanged for one another, after sessions that ended normally.
@@ -444,5 +453,35 @@ pub fn fsck(disk: &impl Disk, volume: &Volume, name: &str) -> Result<(), String>
     match output.status.success() {
         true => Ok(()),
         false => Err(String::from_utf8_lossy(&output.stdout).into_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scene::Scene;
+
+    #[test]
+    fn a_card_with_room_must_not_be_refused_as_full() {
+        let full = FatError::<Infallible>::NoSpace { longest_blocks: 7 };
+        let mut judged = 0;
+        for number in 0..8 {
+            let scene = Scene::random(number).unwrap();
+            let mut card = scene.card();
+            let reference = scene.reference_run().unwrap();
+            let refused = Session {
+                end: End::Refused(full.to_string()),
+                ..reference.until(0, 0)
+            };
+            let (sessions, cuts) = ([refused], BTreeMap::new());
+            let history = scene.history(&sessions, &cuts);
+            if history.may_be_full() {
+                continue;
+            }
+            let why = history.judge(&mut card).unwrap_err();
+            assert!(why.starts_with("the last session ended"), "{number}: {why}");
+            judged += 1;
+        }
+        assert!(judged > 0);
     }
 }

@@ -5,7 +5,7 @@ use crate::disk::Image;
 use crate::plan::{Plan, SESSIONS};
 use cardiograph_recorder::{Config, Control, Event, FileId, FlushState, Format, ReadDesk};
 use cardiograph_sim_card::wire::{FaultCounts, FaultSchedule, InterruptedCard, Options, Wire};
-use cardiograph_sim_card::{Card, Profile};
+use cardiograph_sim_card::{BLOCK_BYTES, Card, Profile};
 use cardiograph_sim_device::{
     BackgroundTask, Device, Outcome, RunResult, StreamSetup, Watch, card_kind,
 };
@@ -89,6 +89,8 @@ pub type Flush = (u64, Option<u64>);
 pub struct Session {
     /// Plans of the streams, one per stream.
     pub plans: Vec<Plan>,
+    /// Maximum length of its files, in blocks.
+    pub file_blocks: u64,
     /// Events that the recorder reported.
     pub events: Vec<TimedEvent>,
     /// End of the session.
@@ -155,6 +157,7 @@ impl Session {
         });
         Session {
             plans: self.plans.clone(),
+            file_blocks: self.file_blocks,
             events: events.copied().collect(),
             end: End::PowerCut,
             pushed: self.plans.iter().map(pushed).collect(),
@@ -182,6 +185,7 @@ impl Session {
         });
         Session {
             plans: Vec::new(),
+            file_blocks: 0,
             events: events.collect(),
             end: End::Done(Vec::new()),
             pushed: Vec::new(),
@@ -476,6 +480,7 @@ impl Setup {
             plans: plans
                 .map(|(plan, begun)| plan.with_begun(*begun.borrow()))
                 .collect(),
+            file_blocks: u64::from(self.config.file_bytes) / BLOCK_BYTES as u64,
             events,
             end,
             pushed: logged.pushed.to_vec(),
