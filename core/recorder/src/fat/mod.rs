@@ -186,7 +186,7 @@ mod root;
 mod series;
 mod table;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod upload;
 mod view;
 mod walk;

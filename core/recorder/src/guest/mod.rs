@@ -16,6 +16,8 @@
 
 mod reader;
 mod recordings;
+#[cfg(test)]
+mod tests;
 mod unfinished;
 
 pub use recordings::RecordingPosition;
@@ -359,7 +361,7 @@ impl<'d, 'a> CardFiles<'d, 'a> {
         if let Some(growing) = &file.growing {
             return Ok(Some(growing.epoch));
         }
-        if file.is_directory() || file.bytes() < BLOCK_BYTES as u64 {
+        if file.bytes() < BLOCK_BYTES as u64 {
             return Ok(None);
         }
         let bytes = self.read(file, 0, BLOCK_BYTES).await?;

@@ -66,13 +66,10 @@ impl CardFiles<'_, '_> {
     ) -> Result<Option<IndexRecord>, FileError> {
         let layout = self.layout()?;
         loop {
-            position.generation = self.follow(position.generation)?;
             // Removals meanwhile move neither folders nor records, so only the last step is repeated.
+            position.generation = self.follow(position.generation)?;
             if position.index.is_none() {
-                position.index = match self.next_folder(position, &layout).await {
-                    Err(FileError::Changed) => continue,
-                    found => found?,
-                };
+                position.index = self.next_folder(position, &layout).await?;
             }
             let Some((start, number)) = &mut position.index else {
                 return Ok(None);
@@ -107,20 +104,21 @@ impl CardFiles<'_, '_> {
         layout: &Layout,
     ) -> Result<Option<(u32, u32)>, FileError> {
         loop {
-            let reader = OnDesk::new(self.desk, position.generation);
-            let cursor = &mut position.cursor;
-            let mut walk = Walk::new(reader, layout);
-            let before = *cursor;
+            position.generation = self.follow(position.generation)?;
+            let mut walk = Walk::new(OnDesk::new(self.desk, position.generation), layout);
+            let mut cursor = position.cursor;
             let found = async {
-                let Some((entry, _)) = walk.next(cursor, &mut [0; 16]).await? else {
+                let Some((entry, _)) = walk.next(&mut cursor, &mut [0; 16]).await? else {
                     return Ok(None);
                 };
                 Ok(Some(walk.index_of(&entry).await?))
             };
-            let found = found.await.map_err(|error: crate::fat::Error<ReadError>| {
-                *cursor = before;
-                FileError::from(error)
-            })?;
+            let found = found.await;
+            let found = match found.map_err(|error: crate::fat::Error<ReadError>| error.into()) {
+                Err(FileError::Changed) => continue,
+                found => found?,
+            };
+            position.cursor = cursor;
             let Some(index) = found else {
                 return Ok(None);
             };

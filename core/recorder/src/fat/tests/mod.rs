@@ -39,13 +39,13 @@ const ROOT_BLOCKS: u32 = 4;
 const SHORT: [u8; 11] = *b"SHORT   TXT";
 
 /// Returns the checksum of a short name (FAT specification, section 7.2).
-fn sum_of(name: &[u8; 11]) -> u8 {
+pub(crate) fn sum_of(name: &[u8; 11]) -> u8 {
     name.iter()
         .fold(0, |sum: u8, byte| sum.rotate_right(1).wrapping_add(*byte))
 }
 
 /// A short entry.
-fn short(name: &[u8; 11], attributes: u8, first: u32, size: u32) -> [u8; 32] {
+pub(crate) fn short(name: &[u8; 11], attributes: u8, first: u32, size: u32) -> [u8; 32] {
     let mut entry = [0; 32];
     entry[..11].copy_from_slice(name);
     entry[11] = attributes;
@@ -56,7 +56,7 @@ fn short(name: &[u8; 11], attributes: u8, first: u32, size: u32) -> [u8; 32] {
 }
 
 /// An entry of a long name: 13 units, of which the first `len` belong to the name.
-fn long(sequence: u8, sum: u8, units: &[u16]) -> [u8; 32] {
+pub(crate) fn long(sequence: u8, sum: u8, units: &[u16]) -> [u8; 32] {
     let mut padded = [0xFFFF; 13];
     padded[..units.len()].copy_from_slice(units);
     if units.len() < 13 {
@@ -138,12 +138,12 @@ fn found(slots: &[(Place, [u8; 32])]) -> Vec<Found> {
 
 /// The card has no power.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct NoPower;
+pub(crate) struct NoPower;
 
 /// A card in memory, which counts accesses.
 #[derive(Clone)]
-struct Disk {
-    blocks: Vec<Block>,
+pub(crate) struct Disk {
+    pub(crate) blocks: Vec<Block>,
     /// Blocks that can be written before the power is cut.
     left: u32,
     /// Blocks read, in order.
@@ -201,19 +201,19 @@ impl Disk {
 
 /// Dimensions of a volume.
 #[derive(Clone, Copy, Debug)]
-struct Shape {
-    kind: FatKind,
-    clusters: u32,
-    cluster_blocks: u32,
+pub(crate) struct Shape {
+    pub(crate) kind: FatKind,
+    pub(crate) clusters: u32,
+    pub(crate) cluster_blocks: u32,
     /// Distance of the first cluster from a multiple of its own size, in blocks.
-    shift: u32,
+    pub(crate) shift: u32,
 }
 
 /// A volume with two FATs, and its card.
 #[derive(Clone)]
-struct Rig {
-    disk: Disk,
-    layout: Layout,
+pub(crate) struct Rig {
+    pub(crate) disk: Disk,
+    pub(crate) layout: Layout,
 }
 
 fn place(block: u32, index: usize) -> Place {
@@ -246,7 +246,7 @@ fn done<T>(future: impl Future<Output = Result<T, super::Error<NoPower>>>) -> T 
 
 impl Rig {
     /// Creates an empty volume. The journal's copies follow the last cluster.
-    fn new(shape: Shape) -> Rig {
+    pub(crate) fn new(shape: Shape) -> Rig {
         let entry_bytes = match shape.kind {
             FatKind::Fat32 => 4,
             _ => 2,
@@ -282,7 +282,8 @@ impl Rig {
         };
         let mut rig = Rig { disk, layout };
         let end = rig.end();
-        rig.put(0, end);
+        // Entry 0 contains the media byte.
+        rig.put(0, end & !7);
         rig.put(1, end);
         if is_32 {
             rig.put(2, end);
@@ -298,7 +299,7 @@ impl Rig {
         }
     }
 
-    fn root_block(&self) -> u32 {
+    pub(crate) fn root_block(&self) -> u32 {
         match self.layout.root {
             Root::Fixed { start, .. } => start,
             Root::Cluster(_) => self.layout.data,
@@ -306,7 +307,7 @@ impl Rig {
     }
 
     /// Returns the blocks of a cluster.
-    fn blocks_of(&self, cluster: u32) -> core::ops::Range<u32> {
+    pub(crate) fn blocks_of(&self, cluster: u32) -> core::ops::Range<u32> {
         let start = self.layout.block_of(cluster);
         start..start + self.layout.cluster_blocks
     }
@@ -369,7 +370,7 @@ impl Rig {
     }
 
     /// Links these clusters.
-    fn chain(&mut self, clusters: &[u32]) {
+    pub(crate) fn chain(&mut self, clusters: &[u32]) {
         for (at, cluster) in clusters.iter().enumerate() {
             let next = clusters.get(at + 1).copied().unwrap_or(self.end());
             self.put(*cluster, next);
