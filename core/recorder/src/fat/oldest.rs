@@ -99,7 +99,7 @@ impl FatVolume {
             let begin = folder * FOLDER_RECORDINGS_MAX;
             let end = begin + FOLDER_RECORDINGS_MAX;
             low = low.max(begin);
-            while low < end {
+            loop {
                 let next = self.next_indexed(card, prefix, low..end).await?;
                 let Some(listed) = next.map(|record| Listed::of(&record)) else {
                     break;

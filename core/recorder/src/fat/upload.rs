@@ -370,9 +370,7 @@ impl FatVolume {
         let last = upload.position.cluster;
         let behind = walk.next_cluster(last).await?.unwrap_or(0);
         let chain = self.survey(card, behind).await?;
-        if chain.clusters > 0 {
-            self.free_chain(card, None, last, chain).await?;
-        }
+        self.free_chain(card, None, last, chain).await?;
         upload.last = last;
         upload.clusters = kept;
         Ok(())

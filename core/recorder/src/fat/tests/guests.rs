@@ -1,5 +1,7 @@
 //! Power cuts in changes by guests, on a small volume: recovery finds each change done or not begun.
 
+use super::journal::put_fs_info;
+use super::recordings::free_of;
 use super::*;
 use crate::fat::Error;
 use crate::fat::record::Record;
@@ -61,7 +63,21 @@ pub(super) fn made(kind: FatKind) -> Rig {
                 .put_entry(place(block, at), short(name, 0x20, first, size));
         }
     }
+    let free = free_clusters(&rig);
+    put_fs_info(&mut rig, free);
     rig
+}
+
+fn free_clusters(rig: &Rig) -> u32 {
+    rig.table().iter().filter(|it| **it == 0).count() as u32
+}
+
+/// Returns a volume in the state after a mount. Its next search for free clusters begins at a free one.
+pub(super) fn mounted(rig: &Rig) -> FatVolume {
+    let mut volume = rig.volume();
+    volume.record.hint = 14;
+    volume.record.free = Some(free_of(rig));
+    volume
 }
 
 /// Returns everything on a volume. Each cluster in use must belong to one file.
@@ -166,6 +182,7 @@ fn recovered(cut: &Rig) -> Tree {
     let mut rig = cut.clone();
     recover(&mut rig).unwrap();
     let tree_of = tree(&rig);
+    assert_eq!(free_of(&rig), free_clusters(&rig), "FSInfo");
     for again in 0.. {
         let mut rig = cut.clone();
         rig.disk.left = again;
@@ -175,6 +192,7 @@ fn recovered(cut: &Rig) -> Tree {
         rig.disk.left = u32::MAX;
         recover(&mut rig).unwrap();
         assert_eq!(tree(&rig), tree_of, "interrupted after {again}");
+        assert_eq!(free_of(&rig), free_clusters(&rig), "FSInfo, {again}");
     }
     tree_of
 }
@@ -216,9 +234,9 @@ fn an_interrupted_change_is_completed_or_undone() {
         let before = tree(&clean);
         for (number, change) in CHANGES.iter().enumerate() {
             let mut rig = clean.clone();
-            let mut volume = rig.volume();
-            volume.record.hint = 14;
+            let mut volume = mounted(&rig);
             change(&mut volume, &mut rig.disk).unwrap();
+            assert_eq!(free_of(&rig), free_clusters(&rig), "change {number}");
             let writes: u32 = rig.disk.writes.iter().map(|it| it.1).sum();
             let mut trees = vec![before.clone()];
             let after = tree(&rig);
@@ -226,8 +244,7 @@ fn an_interrupted_change_is_completed_or_undone() {
             for cut in 0..writes {
                 let mut rig = clean.clone();
                 rig.disk.left = cut;
-                let mut volume = rig.volume();
-                volume.record.hint = 14;
+                let mut volume = mounted(&rig);
                 let error = change(&mut volume, &mut rig.disk).unwrap_err();
                 assert_eq!(error, Error::Card(NoPower));
                 rig.disk.left = u32::MAX;

@@ -1,9 +1,11 @@
 //! The journal's file: its creation, the conditions under which it is used, and its removal.
 
+use super::layout::boot;
 use super::*;
 use crate::fat::Error;
 use crate::fat::record::{Record, get, put};
 use crate::fat::root::JOURNAL;
+use crate::volume::Volume;
 
 /// Blocks of a journal, and the block of the second copy.
 const BLOCKS: u32 = 129;
@@ -151,8 +153,10 @@ fn a_full_root_directory_grows_for_the_journal() {
         let journal = BLOCKS.div_ceil(cluster_blocks);
         let used = 3 + journal;
         rig.chain(&[used]);
+        put_fs_info(&mut rig, clusters - 2);
         let mut volume = rig.volume();
         load(&mut volume, &mut rig.disk).unwrap();
+        assert_eq!(volume.record.free, Some(clusters - 2 - journal - 1));
         let (first, new) = (used + 1, used + 1 + journal);
         assert_eq!(volume.record.journal, first, "{shape:?}");
         let mut expected = with_journal(shape, first);
@@ -163,6 +167,34 @@ fn a_full_root_directory_grows_for_the_journal() {
         let entry = rig.disk.entry(place(block, 0));
         assert_eq!(entry[..12], *b"CARDIOGRJNL\x06");
         assert_eq!(rig.disk.entry(place(block, 1)), [0; 32]);
+    }
+}
+
+/// Each recording of version 0.1 has taken a number and an epoch.
+#[test]
+fn epochs_of_a_new_journal_begin_above_the_numbers_of_version_0_1() {
+    for (names, highest) in [
+        (&[][..], 0),
+        (&[*b"LOG00007CSV"], 7),
+        (&[*b"LOG00012CSV", *b"ABC00040BIN", *b"NOTES   TXT"], 40),
+    ] {
+        let mut disk = Disk {
+            blocks: vec![[0; 512]; super::layout::BLOCKS as usize],
+            left: u32::MAX,
+            reads: Vec::new(),
+            writes: Vec::new(),
+        };
+        disk.blocks[0] = boot(false, 2);
+        let root = Layout::of::<NoPower>(&disk.blocks[0], 0, super::layout::BLOCKS);
+        let Root::Fixed { start, .. } = root.unwrap().root else {
+            panic!("a FAT16 volume");
+        };
+        for (at, name) in names.iter().enumerate() {
+            disk.put_entry(place(start, at), short(name, 0x20, 0, 0));
+        }
+        let mut volume = FatVolume::new(|| DosTime::NO_CLOCK, 0);
+        done(volume.mount(&mut disk));
+        assert_eq!(volume.record.epochs, highest + 1);
     }
 }
 

@@ -5,7 +5,7 @@ use crate::fat::Error;
 use crate::fat::layout::{First, identify_first};
 
 /// Blocks of a volume, from its boot sector to its end.
-const BLOCKS: u32 = 9000;
+pub(super) const BLOCKS: u32 = 9000;
 const CARD_BLOCKS: u32 = 20_000;
 const RESERVED: u32 = 9;
 const FAT_BLOCKS: u32 = 80;
@@ -20,7 +20,7 @@ fn put32(block: &mut Block, at: usize, value: u32) {
 }
 
 /// Returns a boot sector with one block per cluster (FAT specification, section 3).
-fn boot(is_32: bool, fats: u8) -> Block {
+pub(super) fn boot(is_32: bool, fats: u8) -> Block {
     let mut block = [0; 512];
     block[..3].copy_from_slice(&[0xEB, 0x3C, 0x90]);
     put16(&mut block, 11, 512);

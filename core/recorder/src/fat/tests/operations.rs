@@ -81,6 +81,33 @@ fn the_oldest_recordings_and_their_empty_folders_are_removed() {
     }
 }
 
+/// Of all prefixes, in the order in which they were closed.
+#[test]
+fn the_recording_that_was_closed_first_is_removed_first() {
+    let (mut rig, mut volume) = numbered(shapes()[0], 3000);
+    volume.record.series[1] = Some(series(*b"ABC", 10));
+    let order = [
+        (*b"REC", 3000),
+        (*b"ABC", 10),
+        (*b"ABC", 11),
+        (*b"REC", 3001),
+    ];
+    for (prefix, number) in order {
+        let request = Request { prefix, ..REQUEST };
+        let slot = done(volume.reserve(&mut rig.disk, request)).slot;
+        let id = FileId {
+            prefix,
+            ..rec(number)
+        };
+        let file = FileRecord::of_length(id, 600);
+        done(volume.close(&mut rig.disk, slot, &file));
+    }
+    for (prefix, number) in order {
+        let id = done(volume.remove_oldest(&mut rig.disk)).unwrap();
+        assert_eq!((id.prefix, id.number), (prefix, number));
+    }
+}
+
 #[test]
 fn a_recording_is_removed_from_any_block_of_its_folder() {
     for shape in shapes() {
@@ -389,6 +416,44 @@ fn an_upload_has_the_clusters_that_its_length_needs() {
                 let again = poll(volume.grow_upload(&mut rig.disk, &mut upload, 1));
                 assert_eq!(again, Err(Error::NoSuchUpload));
             }
+        }
+    }
+}
+
+/// The next run has at least half of the missing length.
+#[test]
+fn an_upload_grows_by_what_it_lacks() {
+    let mut rig = Rig::new(Shape {
+        kind: FatKind::Fat16,
+        clusters: 40,
+        cluster_blocks: 1,
+        shift: 0,
+    });
+    let is_free = |it: &u32| matches!(it, 10 | 11 | 13 | 20..30);
+    let used: Vec<u32> = (2..42).filter(|it| !is_free(it)).collect();
+    rig.chain(&used);
+    let mut volume = rig.volume();
+    let mut upload = done(volume.begin_upload(&mut rig.disk, 2 * 512));
+    done(volume.grow_upload(&mut rig.disk, &mut upload, 7 * 512));
+    let hidden = file_at(&mut rig, "CARDIOGR.U00");
+    assert_eq!(chain_of(&rig, &hidden), [10, 11, 20, 21, 22, 23, 24]);
+}
+
+/// A long name in three entries, of which one is taken at the recording's own position.
+#[test]
+fn a_name_leaves_other_entries_as_they_are() {
+    for shape in shapes() {
+        for taken in 0..3 {
+            let (mut rig, mut volume) = numbered(shape, 3000);
+            let slot = done(volume.reserve(&mut rig.disk, REQUEST)).slot;
+            let folder = file_at(&mut rig, "REC00003").first;
+            let other = place(rig.layout.block_of(folder) + 1, taken);
+            let entry = short(b"NOTES   TXT", 0x20, 0, 0);
+            rig.disk.put_entry(other, entry);
+            done(volume.name(&mut rig.disk, slot, rec(3000), "a"));
+            assert_eq!(rig.disk.entry(other), entry);
+            let named = file_at(&mut rig, "REC00003/REC03000 a.CSV");
+            assert_eq!(named.short_name(), *b"REC03000CSV");
         }
     }
 }

@@ -181,7 +181,7 @@ fn with_full_root(volume: &mut FatVolume, disk: &mut Disk) {
     }
 }
 
-pub(super) const OPERATIONS: [Operation; 11] = [
+pub(super) const OPERATIONS: [Operation; 12] = [
     Operation {
         title: "reserve",
         prepare: with_folder,
@@ -226,6 +226,11 @@ pub(super) const OPERATIONS: [Operation; 11] = [
         title: "remove the oldest recording",
         prepare: with_closed,
         run: |volume, disk| poll(Volume::remove_oldest(volume, disk)).map(drop),
+    },
+    Operation {
+        title: "remove a recording for a guest",
+        prepare: with_closed,
+        run: |volume, disk| poll(volume.remove(disk, "REC00003/REC03000.CSV")),
     },
     Operation {
         title: "create a folder",
@@ -347,5 +352,34 @@ fn an_interrupted_operation_is_completed_or_undone() {
             assert_eq!(outcomes.len(), 2, "{title}: {outcomes:?}");
             assert_eq!(outcomes.last(), Some(&clean.after), "{title}");
         }
+    }
+}
+
+/// The record that completes a close no longer contains the file, so the mount does not have to compare it with its
+/// entry.
+#[test]
+fn a_completed_close_frees_its_slot() {
+    for operation in OPERATIONS.iter().filter(|it| it.title.starts_with("close")) {
+        let clean = prepared(FatKind::Fat16, operation);
+        let mut rig = clean.rig.clone();
+        let mut count = 0;
+        for blocks in 0..clean.writes {
+            restore(&mut rig, &clean.rig);
+            cut_after(&mut rig, operation, blocks);
+            let mut volume = rig.volume();
+            volume.record = newest(&rig).unwrap();
+            let Intent::Close { slot, .. } = volume.record.intent else {
+                continue;
+            };
+            count += 1;
+            done(volume.recover(&mut rig.disk));
+            assert_eq!(
+                newest(&rig).unwrap().file(slot),
+                None,
+                "{}",
+                operation.title
+            );
+        }
+        assert!(count > 0);
     }
 }
