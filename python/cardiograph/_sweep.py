@@ -1,10 +1,12 @@
 """Sweeps: thousands of simulated recordings, on this computer or on a cluster."""
 
 import json
+import operator
 import os
 import re
 from collections.abc import Mapping
 from concurrent.futures import CancelledError
+from numbers import Integral
 
 from . import cardiograph_native as _native
 from ._arguments import axes_of as _axes_of
@@ -176,7 +178,8 @@ def _toml_value(key, value):
     remedy = _unfit(value)
     if remedy is None:
         try:
-            return json.dumps(value, allow_nan=False, ensure_ascii=False)
+            # Whole numbers of NumPy are not of the type int, but convert to it.
+            return json.dumps(value, allow_nan=False, ensure_ascii=False, default=operator.index)
         except (TypeError, ValueError):
             remedy = "use finite numbers, texts and lists of them"
     raise CardiographError(f"{_NAME}: `{key}` is {_shown(value)}; {remedy}")
@@ -186,7 +189,7 @@ def _unfit(value):
     """Returns the remedy for a value that JSON can express, but TOML cannot; None for other values."""
     if value is None:
         return "give it a value, or omit the key for its default"
-    if isinstance(value, int) and not _INT64_MIN <= value <= _INT64_MAX:
+    if isinstance(value, Integral) and not _INT64_MIN <= int(value) <= _INT64_MAX:
         return "use a whole number of at most 64 bits"
     if isinstance(value, str) and not value.isascii():
         try:

@@ -8,6 +8,7 @@ import signal
 import threading
 
 import duckdb
+import numpy
 import pytest
 
 import cardiograph
@@ -44,6 +45,19 @@ def test_the_answer_is_that_of_the_command_bit_for_bit(tmp_path, figures):
     files = f"{tmp_path}/mine/results/*/*.parquet"
     rows = duckdb.sql(f"select count(*), count(distinct card) from read_parquet('{files}')").fetchall()
     assert rows == [(2 * 2 * 2 * 6, 2)]
+
+
+@pytest.mark.parametrize("kind", [numpy.int64, numpy.int32, numpy.uint16, numpy.uint64])
+def test_whole_numbers_of_numpy_are_those_of_python(tmp_path, kind):
+    def of_numpy(value):
+        if isinstance(value, list):
+            return [of_numpy(one) for one in value]
+        return kind(value) if isinstance(value, int) else value
+
+    small = {**SPEC, "buffers_bytes": [4096, 32768], "run_s": 10}
+    expected = cardiograph.sweep(small, tmp_path / "python").figures
+    given = {key: of_numpy(value) for key, value in small.items()}
+    assert cardiograph.sweep(given, tmp_path / "numpy").figures == expected
 
 
 def test_intervals_are_those_of_an_independent_computation(tmp_path):
@@ -133,6 +147,9 @@ def test_errors_are_those_of_the_command(tmp_path, command):
         ({"cards": ["class10-16g", None]}, "`cards` is ['class10-16g', None]; give it a value, or omit"),
         ({"seeds": 2**70}, "the specification: `seeds` is 1180591620717411303424; use a whole number of at most 64 bits"),
         ({"seeds": 10**5000}, "the specification: `seeds` is a value of type int; use a whole number of at most 64"),
+        ({"seeds": numpy.uint64(2**63)}, "`seeds` is np.uint64(9223372036854775808); use a whole number of at most 64 bits"),
+        ({"seeds": numpy.int64(0)}, "the specification: `seeds` is 0; it must be 1 to"),
+        ({"seeds": numpy.bool_(True)}, "the specification: `seeds` is np.True_; use finite numbers"),
         ({"seeds": True}, "the specification: `seeds` is true; use a whole number from 1 to 1000000000"),
         ({"seeds": 1.5}, "the specification: `seeds` is 1.5; use a whole number from 1 to 1000000000"),
         ({"mode": "quick"}, 'the specification: `mode` is "quick"; use "card" or "recorder"'),
