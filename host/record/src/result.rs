@@ -6,12 +6,6 @@ use cardiograph_recorder::{Gap, StreamSummary};
 use cardiograph_system::is_of_medium;
 use std::{fmt, io};
 
-/// A browser has no disks.
-#[cfg(target_family = "wasm")]
-fn is_of_medium(_error: &io::Error) -> bool {
-    false
-}
-
 /// Progress of a recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
@@ -163,6 +157,8 @@ impl fmt::Display for StreamError {
                 "{file}: could not be read back ({source}); do not trust this storage device"
             ),
             StreamError::Read { file, source } => {
+            // A browser has no disks.
+            #[cfg(not(target_family = "wasm"))]
                 let remedy = match source.kind() {
                     io::ErrorKind::PermissionDenied => "permit this user to read the file",
                     _ => "resolve this",

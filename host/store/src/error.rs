@@ -6,12 +6,6 @@ use cardiograph_system::is_of_medium;
 use std::fmt;
 use std::io;
 
-/// A browser has no disks.
-#[cfg(target_family = "wasm")]
-fn is_of_medium(_error: &io::Error) -> bool {
-    false
-}
-
 /// Error of an operation on a store.
 #[derive(Debug)]
 pub enum StoreError {
@@ -94,6 +88,8 @@ fn remedy(error: &io::Error) -> Option<&'static str> {
         _ if is_out_of_files(error) => {
             Some("raise the limit with `ulimit -n`, or end other programs")
         }
+        // A browser has no disks.
+        #[cfg(not(target_family = "wasm"))]
         _ if is_of_medium(error) => Some(
             "the disk failed or was removed, or its file system shut down; do not trust it with data until you know the cause",
         ),
