@@ -175,12 +175,31 @@ fn removal(folder: &Path) -> String {
 
 /// Returns the failure of a run that could not remove its own folder.
 pub fn not_removed(folder: &Path, reason: Option<&io::Error>) -> Failure {
+    let removal = removal(folder);
+    let remedy = match reason {
+        Some(error) if is_protected(error) => {
+            let parent = folder.parent().unwrap_or(folder);
+            format!(
+                "the attribute i or a, which lsattr shows, protects it, its files or its directory; clear it as root, and remove \
+                 the folder: chattr -ia {} && chattr -R -ia {} && {removal}",
+                quoted_path(parent),
+                quoted_path(folder)
+            )
+        }
+        _ => format!("remove it: {removal}"),
+    };
     let reason = reason.map_or(String::new(), |error| format!(" ({error})"));
     Failure::new(format!(
-        "{}: could not be removed{reason}; remove it: {}",
-        folder.display(),
-        removal(folder)
+        "{}: could not be removed{reason}; {remedy}",
+        folder.display()
     ))
+}
+
+/// Returns true if an attribute of the file system, such as immutable, forbids an operation even to root. Missing
+/// permissions are another error.
+fn is_protected(error: &io::Error) -> bool {
+    // EPERM has this number on every Unix.
+    cfg!(unix) && error.raw_os_error() == Some(1)
 }
 
 /// Describes a disk in one line.

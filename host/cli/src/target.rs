@@ -120,11 +120,15 @@ pub fn read_text(path: &Path) -> Result<String, Failure> {
 pub fn check_cleared(directory: &Directory) -> Result<(), Failure> {
     match directory.left() {
         None => Ok(()),
-        Some(folder) => {
+        Some((folder, refusal)) => {
             let is_empty = || Some(folder.read_dir().ok()?.next().is_none());
             // A folder with files stays, and the error is the reason.
-            let reason = (is_empty() == Some(false)).then(|| std::fs::remove_dir(&folder).err());
-            let reason = reason.flatten().map(|error| match error.kind() {
+            let of_files = || {
+                (is_empty() == Some(false))
+                    .then(|| std::fs::remove_dir(&folder).err())
+                    .flatten()
+            };
+            let reason = refusal.or_else(of_files).map(|error| match error.kind() {
                 ErrorKind::DirectoryNotEmpty => {
                     io::Error::other("it is not empty: move files that are yours elsewhere first")
                 }

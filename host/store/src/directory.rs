@@ -40,6 +40,8 @@ pub struct Directory {
 struct InUse {
     name: String,
     folder: Folder,
+    /// Number of the first error with which the system refused to remove the folder or one of its files.
+    refusal: Option<i32>,
 }
 
 /// An open file of a [`Directory`].
@@ -62,10 +64,13 @@ impl Directory {
         })
     }
 
-    /// Returns the folder that a run has created and could not remove, if there is one.
-    pub fn left(&self) -> Option<PathBuf> {
-        let InUse { folder, .. } = self.in_use.as_ref()?;
-        (!folder.is_removed()).then(|| folder.path())
+    /// Returns the folder that a run has created and could not remove, if there is one, and the reason if the system
+    /// refused to remove it or one of its files.
+    pub fn left(&self) -> Option<(PathBuf, Option<io::Error>)> {
+        let InUse {
+            folder, refusal, ..
+        } = self.in_use.as_ref()?;
+        (!folder.is_removed()).then(|| (folder.path(), refusal.map(io::Error::from_raw_os_error)))
     }
 
     /// Returns the reasons why latencies of this workload may not be those of the storage device.
@@ -94,6 +99,28 @@ impl Directory {
         let on_reads = (workload.reads() && self.io != Io::Direct)
             .then_some("reads may come from the page cache; use --io direct to measure the device");
         on_writes.into_iter().chain(on_reads).collect()
+    }
+
+    /// Removes a file or folder that this run has created.
+    fn remove_own(&mut self, path: &str) -> Result<(), StoreError> {
+        let own = self.in_use.as_ref().filter(|own| own.name == path);
+        if let Some(own) = own {
+            // Moved away: nobody else's folder is removed in its place, and `left` names it.
+            if !self.root.contains(path, &own.folder) {
+                return Err(io::Error::from(io::ErrorKind::NotFound).into());
+            }
+            self.root.remove_folder(path)?;
+            self.in_use = None;
+            return Ok(());
+        }
+        let (folder, inner) = self.place(path);
+        match self.files.get(path) {
+            Some(&own) if !folder.holds(inner, own) => return Err(replaced().into()),
+            Some(_) => folder.remove_file(inner)?,
+            None => folder.remove_folder(inner)?,
+        }
+        self.files.remove(path);
+        Ok(())
     }
 
     /// Returns the folder in which a path is looked up, and the path in it.
@@ -150,7 +177,11 @@ impl Store for Directory {
                         let _ = self.root.remove_folder(path);
                     })?;
                     let name = path.to_string();
-                    self.in_use = Some(InUse { name, folder });
+                    self.in_use = Some(InUse {
+                        name,
+                        folder,
+                        refusal: None,
+                    });
                 }
                 Ok(true)
             }
@@ -250,23 +281,10 @@ impl Store for Directory {
     }
 
     fn remove(&mut self, path: &str) -> Result<(), StoreError> {
-        let own = self.in_use.as_ref().filter(|own| own.name == path);
-        if let Some(own) = own {
-            // Moved away: nobody else's folder is removed in its place, and `left` names it.
-            if !self.root.contains(path, &own.folder) {
-                return Err(io::Error::from(io::ErrorKind::NotFound).into());
-            }
-            self.root.remove_folder(path)?;
-            self.in_use = None;
-            return Ok(());
+        let removed = self.remove_own(path);
+        if let (Err(StoreError::Io(error)), Some(own)) = (&removed, &mut self.in_use) {
+            own.refusal = own.refusal.or(error.raw_os_error());
         }
-        let (folder, inner) = self.place(path);
-        match self.files.get(path) {
-            Some(&own) if !folder.holds(inner, own) => return Err(replaced().into()),
-            Some(_) => folder.remove_file(inner)?,
-            None => folder.remove_folder(inner)?,
-        }
-        self.files.remove(path);
-        Ok(())
+        removed
     }
 }
