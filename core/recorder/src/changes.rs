@@ -151,7 +151,7 @@ impl StoredChange {
     }
 
     /// Returns the change with its paths.
-    #[cfg(feature = "serving")]
+    #[cfg(any(test, feature = "serving"))]
     pub(crate) fn get(&self) -> Change<'_> {
         let [first, second] = &self.paths;
         self.change.with_paths(first, second)
