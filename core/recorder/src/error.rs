@@ -1,6 +1,6 @@
 //! Reasons why a recording did not start.
 
-use crate::limits::{FILE_BLOCKS_MIN, LINE_BYTES_MAX, RING_BYTES_MIN};
+use crate::limits::{FILE_BLOCKS_MIN, LINE_BYTES_MAX, RING_BYTES_MIN, WINDOW_US_MIN};
 use cardiograph_card::BLOCK_BYTES;
 use core::fmt;
 
@@ -23,6 +23,8 @@ pub enum StartError<CardError, VolumeError> {
     FileTooSmall,
     /// A header or a line may exceed [`LINE_BYTES_MAX`](crate::LINE_BYTES_MAX).
     LineTooLong,
+    /// A durability window is shorter than [`WINDOW_US_MIN`](crate::WINDOW_US_MIN).
+    WindowTooShort,
 }
 
 impl<C: fmt::Display, V: fmt::Display> fmt::Display for StartError<C, V> {
@@ -50,6 +52,10 @@ impl<C: fmt::Display, V: fmt::Display> fmt::Display for StartError<C, V> {
             StartError::LineTooLong => write!(
                 f,
                 "line or header too long; shorten it to {LINE_BYTES_MAX} bytes, newline included"
+            ),
+            StartError::WindowTooShort => write!(
+                f,
+                "durability window too short; use at least {WINDOW_US_MIN} us, or the newest sample as the window"
             ),
         }
     }

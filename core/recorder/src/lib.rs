@@ -180,6 +180,7 @@ pub use guest::{
 };
 pub use limits::{
     COLUMNS_MAX, LINE_BYTES_MAX, RING_BYTES_MIN, SAMPLE_BYTES_MAX, SCHEMAS_MAX, STREAMS_MAX,
+    WINDOW_US_MIN,
 };
 #[cfg(feature = "serving")]
 pub use newest::{Newest, NewestMemory, Shown};

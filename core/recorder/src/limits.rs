@@ -53,6 +53,10 @@ pub(crate) const AHEAD_MAX: usize = crate::RESERVED_MAX;
 /// Minimum size of a ring: one block fills while the previous one is written.
 pub const RING_BYTES_MIN: usize = 2 * BLOCK_BYTES;
 
+/// Shortest durability window, in us: cards need about this time to write a block, so that a shorter window would always be
+/// exceeded.
+pub const WINDOW_US_MIN: u64 = 1_000;
+
 /// Minimum number of blocks of a file: a mark, and some data after it.
 pub(crate) const FILE_BLOCKS_MIN: u32 = 2 * MARK_BLOCKS;
 

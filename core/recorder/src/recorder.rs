@@ -13,13 +13,13 @@ use crate::error::StartError;
 use crate::event::Event;
 use crate::format::Format;
 use crate::jobs::{Done, execute};
-use crate::limits::{Limits, READS_US_MAX, RING_BYTES_MIN};
+use crate::limits::{Limits, READS_US_MAX, RING_BYTES_MIN, WINDOW_US_MIN};
 use crate::plan::{Action, Job, Outcome, Phase, Room};
 use crate::reads::ReadDesk;
 use crate::ring::Consumer;
 use crate::shell::{Shell, ShellParts};
 use crate::steps::{Port, Step, Steps};
-use crate::stream::{Stream, StreamConfig, StreamSummary};
+use crate::stream::{Stream, StreamConfig, StreamSummary, Window};
 use crate::volume::{ErrorKind, Volume};
 use cardiograph_card::{BLOCK_BYTES, BlockDevice};
 use core::future::poll_fn;
@@ -261,6 +261,11 @@ where
         }
         if streams.iter().any(|stream| !stream.encoder.format().fits()) {
             return Err(StartError::LineTooLong);
+        }
+        let is_short =
+            |stream: &Stream| matches!(stream.window(), Window::Us(us) if us < WINDOW_US_MIN);
+        if streams.iter().any(is_short) {
+            return Err(StartError::WindowTooShort);
         }
         let is_same = |one: &Stream, other: &Stream| {
             one.track != other.track && one.encoder.prefix() == other.encoder.prefix()

@@ -23,7 +23,7 @@ pub struct StreamConfig {
 /// Durability window: the newest data, which a power loss may destroy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Window {
-    /// Samples pushed in the last n us; n is at least 1.
+    /// Samples pushed in the last n us; n is at least [`WINDOW_US_MIN`](crate::WINDOW_US_MIN).
     Us(u64),
     /// Only the newest sample.
     Sample,

@@ -104,8 +104,20 @@ struct Outside<'a> {
     events: &'a RefCell<Vec<Event>>,
 }
 
-/// Calls `test` with a recorder of these streams. Each reading of its clock takes 1 ms.
+/// Calls `test` with a recorder of these streams and the default window.
 fn with<const N: usize>(
+    ring_bytes: usize,
+    config: Config,
+    card: (bool, Plain),
+    streams: [(&[u8; 3], Format); N],
+    test: impl FnOnce(&mut Tested<N>, &mut Outside),
+) {
+    with_window(Window::default(), ring_bytes, config, card, streams, test);
+}
+
+/// Calls `test` with a recorder of these streams. Each reading of its clock takes 1 ms.
+fn with_window<const N: usize>(
+    window: Window,
     ring_bytes: usize,
     config: Config,
     (is_there, volume): (bool, Plain),
@@ -127,7 +139,7 @@ fn with<const N: usize>(
         let config = StreamConfig {
             prefix: *prefix,
             format,
-            window: Window::default(),
+            window,
         };
         (config, consumer)
     });
@@ -338,6 +350,33 @@ fn the_oldest_recording_is_removed_to_make_room_for_the_first_file() {
             _ => None,
         });
         assert!(removed.eq(old));
+    }
+}
+
+#[test]
+fn a_durability_window_of_less_than_a_millisecond_is_refused() {
+    for (window, expected) in [
+        (Window::Us(0), "Err(WindowTooShort)"),
+        (Window::Us(1), "Err(WindowTooShort)"),
+        (Window::Us(999), "Err(WindowTooShort)"),
+        (Window::Us(1_000), "Ok(())"),
+        (Window::Sample, "Ok(())"),
+    ] {
+        let card = (false, Plain::default());
+        with_window(
+            window,
+            1_024,
+            Config::default(),
+            card,
+            STREAM,
+            |recorder, _| {
+                assert_eq!(
+                    std::format!("{:?}", recorder.check()),
+                    expected,
+                    "{window:?}"
+                );
+            },
+        );
     }
 }
 
