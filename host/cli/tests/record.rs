@@ -3,6 +3,7 @@
 mod common;
 
 use common::{data, directory, done, fed, json, json_with_code, names, number, refused, run};
+use std::fs;
 
 /// The first fields of the JSON, in their order.
 const FIELDS: [&str; 8] = [
@@ -204,20 +205,54 @@ fn lines_of_another_program_are_recorded_unchanged() {
     assert_eq!(number(&figures, "samples_pushed"), 5);
 }
 
+/// The limit is that of a line in a text file, 405 B, including the line end.
 #[test]
-fn lines_that_cannot_be_recorded_are_rejected_by_number() {
-    let own = directory();
-    let long = [b"short\n".to_vec(), vec![b'x'; 403], b"\n".to_vec()].concat();
-    let args = ["record", "--samples", "-"];
-    assert_eq!(fed(own.path(), &args, &long).code, Some(0));
-    let too_long = [&long[..], &[b'y'; 404], b"\n"].concat();
-    let refused = fed(own.path(), &args, &too_long);
-    common::assert_refused(&refused, &["standard input, line 3: longer than 405 B"]);
+fn a_line_that_is_too_long_is_lost_and_the_others_are_recorded() {
+    let line = |length: usize| [vec![b'x'; length], b"\n".to_vec()].concat();
+    let fitting = [&b"first\r\n"[..], &line(404), b"last"].concat();
+    let too_long = [&b"first\n"[..], &line(405), &line(1 << 20), b"last"].concat();
     let endless = vec![b'z'; 1 << 20];
-    let refused = fed(own.path(), &args, &endless);
-    common::assert_refused(&refused, &["standard input, line 1: longer than 405 B"]);
-    let refused = fed(own.path(), &args, b"");
-    common::assert_refused(&refused, &["no samples to record"]);
+    let without_end = vec![b'z'; 405];
+    for (input, recorded, lost) in [
+        (&fitting, [&fitting[..], b"\n"].concat(), 0),
+        (&too_long, b"first\nlast\n".to_vec(), 2),
+        (&endless, Vec::new(), 1),
+        (&without_end, Vec::new(), 1),
+    ] {
+        let own = directory();
+        for target in ["sim:generic-16g-class10@esp32", "."] {
+            let args = ["record", target, "--samples", "-", "--json", "-"];
+            let run = fed(own.path(), &args, input);
+            let code = if lost > 0 { 3 } else { 0 };
+            assert_eq!(run.code, Some(code), "{target}: {}", run.stderr);
+            let figures = common::results(&run.stdout);
+            let lines = recorded.iter().filter(|byte| **byte == b'\n').count() as u64;
+            assert_eq!(number(&figures, "samples_written"), lines, "{target}");
+            assert_eq!(number(&figures, "samples_lost"), lost, "{target}");
+            for gap in figures["gaps"].as_array().unwrap() {
+                assert_eq!(gap["cause"], "bad-sample", "{target}");
+            }
+            // The files of a simulated card are compared by the command.
+            assert_eq!(figures["verified"], target != ".");
+        }
+        let file = own.path().join("REC00000/REC00001.CSV");
+        let text = fs::read(file).unwrap_or_default();
+        let lines = text.split_inclusive(|byte| *byte == b'\n');
+        let samples: Vec<&[u8]> = lines.filter(|line| line[0] != b'#').collect();
+        assert_eq!(samples.concat(), recorded);
+    }
+}
+
+#[test]
+fn an_input_without_lines_is_an_error() {
+    let own = directory();
+    fs::create_dir(own.path().join("card")).unwrap();
+    for target in ["sim:generic-16g-class10@esp32", "card"] {
+        let run = fed(own.path(), &["record", target, "--samples", "-"], b"");
+        assert_eq!(run.code, Some(2), "{target}: {}", run.stderr);
+        let words = "no lines arrived from standard input; check the program that writes them";
+        assert!(run.stderr.contains(words), "{target}: {}", run.stderr);
+    }
 }
 
 #[test]

@@ -110,12 +110,12 @@ fn input_lines_keep_their_times_and_line_ends() {
     }
     assert_eq!(
         (input.count(), input.bytes(), input.line_bytes_max()),
-        (3, 9, 4)
+        (3, 7, 4)
     );
     let card = Card::new(&profile(), Seed::new(1));
     let mut watch = |_| ControlFlow::Continue(());
     let streamed = stream_on_card::<1>(card, Seed::new(1), &STREAMING, &input, &mut watch);
     let streamed = streamed.unwrap();
-    assert_eq!(streamed.streams[0].sample_bytes, 9);
+    assert_eq!(streamed.streams[0].sample_bytes, 7);
     assert!(streamed.duration_us >= 7_000);
 }

@@ -2,6 +2,7 @@
 
 use crate::lines::due_ns;
 use cardiograph_recorder::{Format, LINE_BYTES_MAX};
+use std::io::{self, BufRead, Read};
 
 /// Reproducible samples with due times. A sample can be generated any number of times, always with the same
 /// bytes.
@@ -12,7 +13,7 @@ pub trait Feed {
     /// Returns the time at which a sample is due, in ns from the start. Times never decrease.
     fn due_ns(&self, index: u64) -> u64;
 
-    /// Generates a sample, which is a line of text with CR LF or a binary sample; returns its length in
+    /// Generates a sample, which is a line of text with its line end or a binary sample; returns its length in
     /// bytes.
     fn make(&self, index: u64, line: &mut [u8; LINE_BYTES_MAX]) -> usize;
 
@@ -35,8 +36,9 @@ pub(crate) fn text_format(line_bytes_max: usize) -> Format {
 pub struct InputLines {
     /// First line of each recorded file, without its line end; empty for none.
     header: &'static str,
+    /// Lines with their line ends. The beginning of a line that is too long has none, so that the recorder rejects it.
     text: Vec<u8>,
-    /// End offset of each line in `text`, which contains no line ends.
+    /// End offset of each line in `text`.
     ends: Vec<usize>,
     times: Times,
 }
@@ -54,11 +56,9 @@ pub enum Times {
 pub struct TooLong {
     /// Index of the line, from 0.
     pub index: u64,
-    /// Length of the line in bytes, including CR LF.
+    /// Length of the line in bytes, including its line end.
     pub bytes: usize,
 }
-
-const LINE_END: &[u8] = b"\r\n";
 
 impl InputLines {
     /// Creates an empty list of lines.
@@ -71,12 +71,27 @@ impl InputLines {
         }
     }
 
+    /// Reads all lines of an input, or the first `lines_max` of them. A line that is too long becomes a sample that the
+    /// recorder rejects and reports in a gap, as in a recording in real time.
+    ///
+    /// # Errors
+    /// Errors of the input.
+    pub fn read(times: Times, input: &mut impl BufRead, lines_max: u64) -> io::Result<InputLines> {
+        let mut lines = InputLines::new(times);
+        while lines.count() < lines_max
+            && let Some(line) = next_line(input)?
+        {
+            lines.append(&line[..line.len().min(LINE_BYTES_MAX)]);
+        }
+        Ok(lines)
+    }
+
     /// Begins each recorded file with this line, such as the names of the columns, given without its line end.
     ///
     /// # Errors
     /// [`TooLong`] if it is longer than a recording can hold.
     pub fn set_header(&mut self, header: &str) -> Result<(), TooLong> {
-        let bytes = header.len() + LINE_END.len();
+        let bytes = header.len() + "\r\n".len();
         if bytes > LINE_BYTES_MAX {
             return Err(TooLong { index: 0, bytes });
         }
@@ -90,22 +105,27 @@ impl InputLines {
     /// # Errors
     /// [`TooLong`] if the line is longer than a recording can hold.
     pub fn push(&mut self, line: &[u8]) -> Result<(), TooLong> {
-        let line = line.strip_suffix(b"\n").unwrap_or(line);
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        let bytes = line.len() + LINE_END.len();
-        if bytes > LINE_BYTES_MAX {
-            let index = self.ends.len() as u64;
-            return Err(TooLong { index, bytes });
+        let mut line = line.to_vec();
+        end_line(&mut line);
+        if line.len() > LINE_BYTES_MAX {
+            return Err(TooLong {
+                index: self.ends.len() as u64,
+                bytes: line.len(),
+            });
         }
-        self.text.extend_from_slice(line);
-        self.ends.push(self.text.len());
+        self.append(&line);
         Ok(())
     }
 
-    /// Returns the length of the longest line in bytes, including CR LF.
+    fn append(&mut self, line: &[u8]) {
+        self.text.extend_from_slice(line);
+        self.ends.push(self.text.len());
+    }
+
+    /// Returns the length of the longest line in bytes, including its line end.
     pub fn line_bytes_max(&self) -> usize {
         let lens = (0..self.ends.len()).map(|index| self.line(index).len());
-        lens.max().unwrap_or(0) + LINE_END.len()
+        lens.max().unwrap_or(0)
     }
 
     fn line(&self, index: usize) -> &[u8] {
@@ -134,14 +154,12 @@ impl Feed for InputLines {
 
     fn make(&self, index: u64, made: &mut [u8; LINE_BYTES_MAX]) -> usize {
         let line = self.line(index as usize);
-        let len = line.len() + LINE_END.len();
         made[..line.len()].copy_from_slice(line);
-        made[line.len()..len].copy_from_slice(LINE_END);
-        len
+        line.len()
     }
 
     fn bytes(&self) -> u64 {
-        (self.text.len() + self.ends.len() * LINE_END.len()) as u64
+        self.text.len() as u64
     }
 
     fn format(&self) -> Format {
@@ -149,5 +167,28 @@ impl Feed for InputLines {
             header: self.header,
             line_bytes_max: self.line_bytes_max() as u16,
         }
+    }
+}
+
+/// Returns the next line of an input with its line end. A line that is too long is truncated to one byte above the limit,
+/// so that the recorder rejects it.
+pub(crate) fn next_line(input: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
+    let mut line = Vec::new();
+    let most = LINE_BYTES_MAX as u64 + 1;
+    if input.take(most).read_until(b'\n', &mut line)? == 0 {
+        return Ok(None);
+    }
+    if line.len() as u64 == most && !line.ends_with(b"\n") {
+        input.skip_until(b'\n')?;
+    } else {
+        end_line(&mut line);
+    }
+    Ok(Some(line))
+}
+
+/// Appends a line end to a line without one, such as the last line of an input.
+fn end_line(line: &mut Vec<u8>) {
+    if !line.ends_with(b"\n") {
+        line.push(b'\n');
     }
 }

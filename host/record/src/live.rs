@@ -8,6 +8,7 @@
 //! waits for the storage device.
 
 use crate::directory::{Access, DirectoryError, Failure, Startup, open_directory};
+use crate::feed::next_line;
 use crate::{Feed, Monitor};
 use cardiograph_recorder::{
     Config, Consumer, Control, Event, LINE_BYTES_MAX, Parts, Producer, PushError, RESERVED_MAX,
@@ -15,7 +16,7 @@ use cardiograph_recorder::{
 };
 use embedded_hal_async::delay::DelayNs;
 use std::cell::RefCell;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufReader, Read};
 use std::path::Path;
 use std::pin::pin;
 use std::rc::Rc;
@@ -366,22 +367,6 @@ fn read_lines(lines: Box<dyn Read + Send>) -> Receiver<io::Result<Vec<u8>>> {
         }
     });
     receiver
-}
-
-/// Returns the next line with its line end. A line that is too long is truncated to one byte above the limit,
-/// so that the producer rejects it and counts it as lost.
-fn next_line(lines: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
-    let mut line = Vec::new();
-    let most = LINE_BYTES_MAX as u64 + 1;
-    if lines.take(most).read_until(b'\n', &mut line)? == 0 {
-        return Ok(None);
-    }
-    if line.len() as u64 == most && !line.ends_with(b"\n") {
-        lines.skip_until(b'\n')?;
-    } else if !line.ends_with(b"\n") {
-        line.push(b'\n');
-    }
-    Ok(Some(line))
 }
 
 /// Delay provider that blocks the calling thread.

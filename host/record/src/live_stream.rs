@@ -88,7 +88,13 @@ pub fn input_in_directory(
     let feeds = [LiveFeed::Lines(input)];
     let mut run = FinishedRun::new(directory, streaming, feeds, text_format(LINE_BYTES_MAX))?;
     run.events.unverified = Some("the input cannot be read twice");
-    Ok(run.finish(directory, |_, _| Ok(())))
+    let mut result = run.finish(directory, |_, _| Ok(()));
+    let is_without_lines = result.streams.iter().all(|stream| stream.pushed == 0);
+    // A signal, a failed input or a failed device explains the missing lines.
+    if is_without_lines && result.problems.is_empty() && !(streaming.setup.is_stopped)() {
+        result.problems.push(Problem::NoLines);
+    }
+    Ok(result)
 }
 
 /// Samples of one stream, counted as the producer takes them.

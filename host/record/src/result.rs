@@ -48,6 +48,8 @@ pub enum Problem {
     Device(String),
     /// The input could not be read to its end; contains the error of the operating system.
     Input(String),
+    /// The input ended, or the recording did, before a line arrived.
+    NoLines,
     /// Samples were lost because the storage device was full.
     Full,
 }
@@ -76,6 +78,9 @@ impl fmt::Display for Problem {
             Problem::Input(error) => {
                 write!(f, "the input could not be read to the end ({error}); check the input source")
             }
+            Problem::NoLines => f.write_str(
+                "no lines arrived from standard input; check the program that writes them, or increase --for",
+            ),
             Problem::Full => f.write_str(
                 "the storage device is full; remove files, use a larger device, or free space automatically with \
                  --when-full remove-oldest",
@@ -152,13 +157,13 @@ impl fmt::Display for StreamError {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             StreamError::Refused(why) => f.write_str(why),
+            // A browser has no disks.
+            #[cfg(not(target_family = "wasm"))]
             StreamError::Read { file, source } if is_of_medium(source) => write!(
                 f,
                 "{file}: could not be read back ({source}); do not trust this storage device"
             ),
             StreamError::Read { file, source } => {
-            // A browser has no disks.
-            #[cfg(not(target_family = "wasm"))]
                 let remedy = match source.kind() {
                     io::ErrorKind::PermissionDenied => "permit this user to read the file",
                     _ => "resolve this",

@@ -171,7 +171,7 @@ mod tests {
 
     fn input() -> InputLines {
         let mut lines = InputLines::new(Times::Rate(1));
-        for line in ["a", "b", "c", "d"] {
+        for line in ["a\r\n", "b\r\n", "c\r\n", "d\r\n"] {
             lines.push(line.as_bytes()).unwrap();
         }
         lines

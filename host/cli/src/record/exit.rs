@@ -33,7 +33,7 @@ impl Conditions {
         for problem in &figures.problems {
             match problem {
                 Problem::FilesGone(_) | Problem::Unaccounted(_) => conditions.is_unaccounted = true,
-                Problem::Differs(_) | Problem::Device(_) | Problem::Input(_) => {
+                Problem::Differs(_) | Problem::Device(_) | Problem::Input(_) | Problem::NoLines => {
                     conditions.is_input_or_device = true;
                 }
                 Problem::Full => conditions.is_full = true,

@@ -5,10 +5,9 @@ use super::checks::SAMPLE_BYTES;
 use crate::failure::Failure;
 use crate::outputs::is_standard_output;
 use cardiograph_compare::LoggerConfig;
-use cardiograph_record::{BinarySamples, Feed, InputLines, Lines, Times, TooLong};
+use cardiograph_record::{BinarySamples, Feed, InputLines, Lines, Problem, Times, TooLong};
 use cardiograph_recorder::LINE_BYTES_MAX;
 use cardiograph_trace::{Loaded, ReadOptions, quoted_path, read_from};
-use std::io::{BufRead, Read};
 use std::num::NonZeroU32;
 use std::ops::Range;
 use std::path::Path;
@@ -52,7 +51,7 @@ impl Source {
         };
         match source.feed().count() {
             0 => Err(Failure::new(
-                "no samples to record; increase --for, or add lines to the input of --samples",
+                "no samples to record; increase --for, or name a recording with samples",
             )),
             _ => Ok(source),
         }
@@ -69,32 +68,18 @@ impl Source {
 }
 
 fn from_standard_input(rate_hz: u32, lines_max: u64) -> Result<InputLines, Failure> {
-    let mut input = InputLines::new(Times::Rate(rate_hz));
     let mut stdin = std::io::stdin().lock();
-    let (mut line, mut number) = (Vec::new(), 0);
-    while number < lines_max {
-        line.clear();
-        // Reads no further than one byte past the limit: the rest of a line that is too long is not needed.
-        let mut limited = stdin.by_ref().take(LINE_BYTES_MAX as u64 + 1);
-        let read = limited.read_until(b'\n', &mut line);
-        let read = read.map_err(|error| {
-            Failure::new(format!(
-                "standard input: {error}; use readable input, or a file"
-            ))
-        })?;
-        if read == 0 {
-            break;
-        }
-        number += 1;
-        let pushed = input.push(&line);
-        pushed.map_err(|_| too_long("standard input", number))?;
+    let lines = InputLines::read(Times::Rate(rate_hz), &mut stdin, lines_max);
+    let lines = lines.map_err(|error| Failure::new(Problem::Input(error.to_string())))?;
+    match lines.count() {
+        0 => Err(Failure::new(Problem::NoLines)),
+        _ => Ok(lines),
     }
-    Ok(input)
 }
 
 fn too_long(name: &str, line: u64) -> Failure {
     Failure::new(format!(
-        "{name}, line {line}: longer than {LINE_BYTES_MAX} B including CR LF; split it into shorter lines"
+        "{name}, line {line}: longer than {LINE_BYTES_MAX} B including its line end; split it into shorter lines"
     ))
 }
 
