@@ -4,7 +4,7 @@ use crate::conditions::{self, Condition};
 use crate::failure::Failure;
 use crate::outputs::{Outputs, Reporting, is_standard_output};
 use crate::progress::Progress;
-use cardiograph_report::values::duration;
+use cardiograph_report::values::{duration, whole};
 use cardiograph_report::{Report, figures_of};
 use cardiograph_trace::{ReadOptions, TimeUnit, read_from, read_scope, read_with_progress};
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ pub struct Args {
     pub scope_offset: Option<i64>,
 
     /// Bytes per write, for trace formats that do not state it
-    #[arg(long = "block-bytes", value_name = "BYTES", default_value_t = 512, value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
+    #[arg(long = "block-bytes", value_name = "BYTES", default_value_t = 512, value_parser = whole::<u64>(1..=1 << 30))]
     pub block: u64,
 
     /// Unit of the times, for files that do not state it: s, ms, us or ns [default: from the magnitude, with a note]
@@ -79,7 +79,7 @@ fn signed_ns(text: &str) -> Result<i64, String> {
         None => (1, text.strip_prefix('+').unwrap_or(text)),
     };
     let ns = duration(size)?.as_nanos();
-    let ns = i64::try_from(ns).map_err(|_| "too long; the maximum is 292 years".to_string())?;
+    let ns = i64::try_from(ns).map_err(|_| "too long; use at most 292 years".to_string())?;
     Ok(sign * ns)
 }
 
@@ -99,8 +99,8 @@ fn ohm(text: &str) -> Result<f64, String> {
     let (number, factor) = found.unwrap_or((&text, 1.0));
     match number.trim().parse::<f64>() {
         Ok(number) if (1e-6..=1e6).contains(&(number * factor)) => Ok(number * factor),
-        Ok(_) => Err("must be 0.001mohm to 1000000ohm".to_string()),
-        Err(_) => Err("expected a resistance, such as 1ohm or 50mohm".to_string()),
+        Ok(_) => Err("out of range; use 0.001mohm to 1000000ohm".to_string()),
+        Err(_) => Err("use a resistance, such as 1ohm or 50mohm".to_string()),
     }
 }
 

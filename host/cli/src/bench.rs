@@ -12,7 +12,7 @@ use crate::trust::{self, Conditions, Kind, Repeats, TrustArgs, Witness};
 use crate::watch::{Pace, Watch};
 use crate::workload_file::OwnedWorkload;
 use cardiograph_disk::Aligned;
-use cardiograph_report::values::{duration, rate_hz};
+use cardiograph_report::values::{duration, rate_hz, whole};
 use cardiograph_report::{DiskSummary, EndedBy, Report, Trust, figures_of, open_loop, units};
 use cardiograph_sim_card::{Board, Card, Controller, Profile, Seed};
 use cardiograph_store::{HostClock, StorageInfo, run_on_card};
@@ -53,7 +53,7 @@ pub struct Args {
     #[arg(long, value_name = "DISK")]
     pub destroy: Option<String>,
 
-    /// Issue this many writes per second at their due times, and measure lateness; the workload first runs without [default: each write follows the last one]
+    /// Issue this many writes per second at their due times, and measure lateness; the workload first runs once without due times, for comparison [default: each write follows the last one]
     #[arg(long, value_name = "HZ", value_parser = rate_hz)]
     pub rate: Option<f64>,
 
@@ -65,7 +65,7 @@ pub struct Args {
     pub trust: TrustArgs,
 
     /// Speed of a board's serial port, in baud [default: 115200]
-    #[arg(long, value_name = "BAUD", value_parser = clap::value_parser!(u32).range(300..=4_000_000))]
+    #[arg(long, value_name = "BAUD", value_parser = whole::<u32>(300..=4_000_000))]
     pub baud: Option<u32>,
 
     /// User name and password for a board's server [default: none]
@@ -73,11 +73,11 @@ pub struct Args {
     pub auth: Option<String>,
 
     /// Seed of the simulated card; with --repeat, of the first run [default: 1]
-    #[arg(long, value_name = "SEED")]
+    #[arg(long, value_name = "SEED", value_parser = whole(0..=u64::MAX))]
     pub seed: Option<u64>,
 
     /// Number of runs; on a simulated card, each run uses a fresh card with the next seed
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u32>(1..=1000))]
     pub repeat: u32,
 
     /// Exit with code 5 if a condition holds, such as 'p99 > 20ms'; may be repeated

@@ -4,6 +4,7 @@ use crate::failure::{Failure, print, print_error};
 use crate::outputs::{self, is_standard_output};
 use crate::progress::Progress;
 use crate::shared::Shared;
+use cardiograph_report::values::whole;
 use cardiograph_report::{Report, figures_of, units};
 use cardiograph_reproduce::{Fit, Host, Known, WRITES_MAX, fit_known, fitting};
 use cardiograph_sim_card::Profile;
@@ -37,11 +38,11 @@ pub struct Args {
     pub probe: Option<PathBuf>,
 
     /// Number of trials of the search
-    #[arg(long, value_name = "N", default_value_t = 3000, value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 3000, value_parser = whole::<u32>(2..=1_000_000))]
     pub trials: u32,
 
     /// Bytes per write, for trace formats that do not state it
-    #[arg(long = "block-bytes", value_name = "BYTES", default_value_t = 512, value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
+    #[arg(long = "block-bytes", value_name = "BYTES", default_value_t = 512, value_parser = whole::<u64>(1..=1 << 30))]
     pub block: u64,
 
     /// Write the profile to this file [default: standard output]

@@ -14,7 +14,7 @@ use cardiograph_flash_benchmark::{
     Availability, Cause, Ended, Experiment, Figures, Limits, Outcome, Row, Target, html, markdown,
     run as measure, smallest_bytes, text,
 };
-use cardiograph_report::values::{bytes, duration};
+use cardiograph_report::values::{bytes, duration, whole};
 use cardiograph_store::StorageInfo;
 use clap::ValueEnum;
 use std::ops::ControlFlow;
@@ -47,7 +47,7 @@ pub struct Args {
     pub experiment: Vec<ExperimentArg>,
 
     /// Repetitions of each case [default: as many as in the study]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=1000))]
     pub repeat: Option<u32>,
 
     /// Begin no further repetition of a case after this time

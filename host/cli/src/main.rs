@@ -83,7 +83,8 @@ fn main() -> ExitCode {
 }
 
 fn command() -> ExitCode {
-    let matches = args::command().get_matches();
+    let words = args::with_negative_numbers(std::env::args_os());
+    let matches = args::command().get_matches_from(words);
     let args = Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     match interrupt::survive_file_size_limit().and_then(|()| run(args.command)) {
         Ok(()) => ExitCode::SUCCESS,

@@ -7,7 +7,7 @@ use crate::progress::Progress;
 use crate::shared::Shared;
 use crate::target;
 use cardiograph_plan::{Logger, Plan, Ranking, plan_file, plan_simulated, text};
-use cardiograph_report::values::{buffer_bytes, run_time, sample_rate_hz};
+use cardiograph_report::values::{buffer_bytes, run_time, sample_rate_hz, whole};
 use cardiograph_sim_card::{Board, Profile};
 use cardiograph_trace::{ReadOptions, read_with_progress};
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ pub struct Args {
     pub rate: f64,
 
     /// Bytes per sample
-    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    #[arg(long, value_name = "BYTES", value_parser = whole::<u64>(1..=1 << 20))]
     pub sample_bytes: u64,
 
     /// Length of a recording
@@ -52,7 +52,7 @@ pub struct Args {
     pub buffer: u64,
 
     /// Bytes per write, for trace formats that do not state it
-    #[arg(long = "block-bytes", value_name = "BYTES", default_value_t = 512, value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
+    #[arg(long = "block-bytes", value_name = "BYTES", default_value_t = 512, value_parser = whole::<u64>(1..=1 << 30))]
     pub block: u64,
 
     /// Write the plan as JSON; - is standard output

@@ -67,14 +67,14 @@ const FAT_TYPES: [&str; 3] = ["vfat", "msdos", "exfat"];
 fn limit_bytes(text: &str) -> Result<u64, String> {
     match bytes(text)? {
         size if size <= Limits::MAX.bytes => Ok(size),
-        _ => Err("the maximum is 4GB".to_string()),
+        _ => Err("too large; use at most 4GB".to_string()),
     }
 }
 
 fn limit_time(text: &str) -> Result<Duration, String> {
     match duration(text)? {
         time if time.as_nanos() <= u128::from(Limits::MAX.ns) => Ok(time),
-        _ => Err("the maximum is 10min".to_string()),
+        _ => Err("too long; use at most 10min".to_string()),
     }
 }
 

@@ -5,6 +5,7 @@ use crate::json;
 use crate::outputs::{self, is_standard_output};
 use crate::progress::Progress;
 use crate::shared::Shared;
+use cardiograph_report::values::whole;
 use cardiograph_reproduce::page::{Section, html};
 use cardiograph_reproduce::{
     Breakdown, Experiment, ExperimentError, MEMBERS, Outcome, Row, STUDIES, Study, figures,
@@ -39,7 +40,7 @@ pub struct Args {
     pub html: Option<PathBuf>,
 
     /// Members of each card's ensemble to simulate; ensembles have at least eight
-    #[arg(long, value_name = "N", default_value_t = MEMBERS, value_parser = clap::value_parser!(u16).range(1..=64))]
+    #[arg(long, value_name = "N", default_value_t = MEMBERS, value_parser = whole::<u16>(1..=64))]
     pub members: u16,
 
     #[command(flatten)]

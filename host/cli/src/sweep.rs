@@ -8,6 +8,7 @@ use crate::progress::Progress;
 use crate::shared::{self, Shared};
 use crate::target;
 use cardiograph_report::units;
+use cardiograph_report::values::whole;
 use cardiograph_sweep::{
     Answer, Checked, Figures, Finished, PlanDifference, ResultFolder, Sweep, check_sample,
     check_with_recorder, compare_with_plan, html, markdown, run as run_sweep, text,
@@ -37,11 +38,11 @@ pub struct Args {
     pub output: Option<PathBuf>,
 
     /// Number of threads [default: all cores]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = whole::<u16>(1..=1024))]
     pub jobs: Option<u16>,
 
     /// Repeat this number of recordings in mode recorder, and list different answers [default: none]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(1..=1_000_000))]
     pub check: Option<u64>,
 
     /// List the combinations that `plan` judges differently, beyond both intervals

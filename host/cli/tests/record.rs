@@ -278,28 +278,59 @@ fn a_recording_is_replayed_at_its_own_times() {
 }
 
 #[test]
+fn numbers_out_of_range_are_refused_with_the_option_and_the_range() {
+    let own = directory();
+    let whole = "use a whole number from";
+    let time = "use a number and a unit, such as 50ms, 60s or 2min";
+    let window = "too short; use at least 1ms, or `sample` for only the newest sample";
+    for (option, value, remedy) in [
+        ("--rate <HZ>", "0", format!("{whole} 1 to 1000000")),
+        ("--rate <HZ>", "-1", format!("{whole} 1 to 1000000")),
+        ("--sample-bytes <BYTES>", "0", format!("{whole} 8 to 405")),
+        ("--sample-bytes <BYTES>", "406", format!("{whole} 8 to 405")),
+        ("--streams <N>", "0", format!("{whole} 1 to 4")),
+        ("--streams <N>", "5", format!("{whole} 1 to 4")),
+        (
+            "--for <TIME>",
+            "-5s",
+            format!("a time cannot be negative; {time}"),
+        ),
+        ("--rotate-every <TIME>", "5", time.to_string()),
+        (
+            "--buffer <SIZE>",
+            "-1KiB",
+            "a size cannot be negative; use".to_string(),
+        ),
+        (
+            "--durability-window <TIME|sample>",
+            "0s",
+            window.to_string(),
+        ),
+        (
+            "--durability-window <TIME|sample>",
+            "999us",
+            window.to_string(),
+        ),
+    ] {
+        let name = option.split(' ').next().unwrap();
+        let run = common::run(own.path(), &["record", name, value]);
+        let sentence = format!("error: invalid value '{value}' for '{option}': {remedy}");
+        assert_eq!(run.code, Some(2), "{}", run.stderr);
+        assert!(run.stderr.starts_with(&sentence), "{}", run.stderr);
+    }
+    let args = ["record", "--for", "1s", "--durability-window", "1ms"];
+    common::json(own.path(), &args);
+}
+
+#[test]
 fn unusable_options_are_rejected() {
     let own = directory();
     let trace = data("traces/times-1.csv").display().to_string();
     for (args, words) in [
         (
-            &["--rate", "0"][..],
-            &["--rate is 0", "1 sample per second"][..],
+            &["--sample-bytes", "13"][..],
+            &["--sample-bytes is 13", "14", "405"][..],
         ),
-        (
-            &["--sample-bytes", "0"],
-            &["--sample-bytes is 0", "14", "405"],
-        ),
-        (
-            &["--sample-bytes", "13"],
-            &["--sample-bytes is 13", "14", "405"],
-        ),
-        (
-            &["--sample-bytes", "406"],
-            &["--sample-bytes is 406", "14", "405"],
-        ),
-        (&["--streams", "0"], &["--streams is 0", "1 to 4"]),
-        (&["--streams", "5"], &["--streams is 5", "1 to 4"]),
         (
             &["--buffer", "1023B"],
             &["--buffer gives each stream 1023 B", "1024 B (two blocks)"],
@@ -311,10 +342,6 @@ fn unusable_options_are_rejected() {
         (
             &["--file-size", "65535B"],
             &["--file-size is 65535 B", "64 KiB to 4 GiB - 1 B"],
-        ),
-        (
-            &["--durability-window", "0s"],
-            &["--durability-window is less than 1us", "`sample`"],
         ),
         (
             &["--rotate-every", "0s"],

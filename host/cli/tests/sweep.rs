@@ -92,7 +92,11 @@ fn bad_input_has_exit_code_2_and_creates_no_folder() {
     let own = own.path();
     for (text, args, expected) in [
         ("", &[][..], "missing field `mode`"),
-        (SMALL, &["--jobs", "0"][..], "0 is not in 1..=1024"),
+        (
+            SMALL,
+            &["--jobs", "0"][..],
+            "use a whole number from 1 to 1024",
+        ),
         (
             SMALL,
             &["--json", "-", "--markdown", "-"],

@@ -1,43 +1,63 @@
 //! Parsers of option values that several commands share.
 
 use humantime::DurationError;
-use std::num::{IntErrorKind, ParseIntError};
+use std::fmt::Display;
+use std::num::NonZeroU32;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Parses a whole number.
-pub fn whole<N: FromStr<Err = ParseIntError>>(text: &str) -> Result<N, String> {
-    text.parse()
-        .map_err(|error: ParseIntError| match error.kind() {
-            IntErrorKind::PosOverflow => "the number is too large".to_string(),
-            _ => "expected a whole number without a unit, such as 860".to_string(),
-        })
+/// Rates of a recorded stream, in samples per second.
+pub const RECORD_RATES_HZ: RangeInclusive<NonZeroU32> =
+    NonZeroU32::MIN..=NonZeroU32::new(1_000_000).unwrap();
+
+/// Returns a parser of whole numbers in a range.
+pub fn whole<N>(
+    range: RangeInclusive<N>,
+) -> impl Fn(&str) -> Result<N, String> + Clone + Send + Sync + 'static
+where
+    N: FromStr + PartialOrd + Display + Clone + Send + Sync + 'static,
+{
+    move |text| match text.parse() {
+        Ok(number) if range.contains(&number) => Ok(number),
+        _ => Err(format!(
+            "use a whole number from {} to {}, without a unit",
+            range.start(),
+            range.end()
+        )),
+    }
 }
 
 /// Parses a rate per second.
 pub fn rate_hz(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(rate) if (0.001..=1e6).contains(&rate) => Ok(rate),
-        Ok(_) => Err("out of range; use 0.001 to 1000000 per second".to_string()),
-        Err(_) => Err("expected a number without a unit, such as 860".to_string()),
+        _ => Err("use a number from 0.001 to 1000000 per second, without a unit".to_string()),
     }
 }
 
 /// Parses a duration such as `50ms`, `60s` or `2min`.
 pub fn duration(text: &str) -> Result<Duration, String> {
+    const HELP: &str = "use a number and a unit, such as 50ms, 60s or 2min";
+    if is_negative(text) {
+        return Err(format!("a time cannot be negative; {HELP}"));
+    }
     match humantime::parse_duration(text) {
         Ok(duration) if u64::try_from(duration.as_nanos()).is_ok() => Ok(duration),
         Ok(_) | Err(DurationError::NumberOverflow) => {
             Err("out of range; use 1ns to 584 years".to_string())
         }
-        Err(_) => Err("expected a number and a unit, such as 50ms, 60s or 2min".to_string()),
+        Err(_) => Err(HELP.to_string()),
     }
 }
 
 /// Parses a size such as `512B`, `64KiB`, `8.5 MiB` or `1MB`. A unit that may mean 1000 or 1024 is refused.
 pub fn bytes(text: &str) -> Result<u64, String> {
-    const HELP: &str = "expected a number and a unit, such as 512B, 64KiB or 1MB";
+    const HELP: &str = "use a number and a unit, such as 512B, 64KiB or 1MB";
     let text = text.trim();
+    if is_negative(text) {
+        return Err(format!("a size cannot be negative; {HELP}"));
+    }
     let end = text
         .find(|c: char| !c.is_ascii_digit() && c != '.')
         .unwrap_or(text.len());
@@ -65,12 +85,17 @@ pub fn bytes(text: &str) -> Result<u64, String> {
     scaled(number, factor)
 }
 
+fn is_negative(text: &str) -> bool {
+    let number = text.strip_prefix('-');
+    number.is_some_and(|number| number.starts_with(|c: char| c.is_ascii_digit() || c == '.'))
+}
+
 /// Parses the length of a run: at least a second.
 pub fn run_time(text: &str) -> Result<Duration, String> {
     let run = duration(text)?;
     match run >= Duration::from_secs(1) {
         true => Ok(run),
-        false => Err("must be at least 1s".to_string()),
+        false => Err("too short; use at least 1s".to_string()),
     }
 }
 
@@ -78,7 +103,7 @@ pub fn run_time(text: &str) -> Result<Duration, String> {
 pub fn sample_rate_hz(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(rate) if (1e-3..=1e9).contains(&rate) => Ok(rate),
-        _ => Err("must be a number from 0.001 to 1000000000".to_string()),
+        _ => Err("use a number from 0.001 to 1000000000 per second, without a unit".to_string()),
     }
 }
 
@@ -86,7 +111,7 @@ pub fn sample_rate_hz(text: &str) -> Result<f64, String> {
 pub fn buffer_bytes(text: &str) -> Result<u64, String> {
     match bytes(text)? {
         size if (1..=1 << 40).contains(&size) => Ok(size),
-        _ => Err("must be 1 B to 1048576 MiB".to_string()),
+        _ => Err("out of range; use 1B to 1TiB".to_string()),
     }
 }
 
@@ -189,8 +214,22 @@ mod tests {
         for text in ["585y", "99999999999999999999y", "99999999999999y", "0.5ns"] {
             assert!(duration(text).unwrap_err().contains("584 years"), "{text}");
         }
-        for text in ["", "5", "s", "-1s", "5 parsecs"] {
-            assert!(duration(text).unwrap_err().contains("a unit"), "{text}");
+        for text in ["", "5", "s", "-1s", "5 parsecs", "--rate"] {
+            let message = duration(text).unwrap_err();
+            assert!(message.contains("a unit"), "{text}");
+            assert_eq!(message.contains("negative"), text == "-1s", "{text}");
+        }
+    }
+
+    #[test]
+    fn a_whole_number_out_of_range_or_with_a_unit_is_refused_with_the_range() {
+        let parse = whole(1..=1000_u32);
+        assert_eq!([parse("1"), parse("1000")], [Ok(1), Ok(1000)]);
+        for text in ["0", "1001", "-1", "", "1.5", "5s", "99999999999999999999"] {
+            assert!(
+                parse(text).unwrap_err().contains("from 1 to 1000"),
+                "{text}"
+            );
         }
     }
 }

@@ -1,7 +1,8 @@
 //! A file in memory, read with progress.
 
 use super::Progress;
-use super::value::{is_given, optional, or};
+use super::value::{is_given, of, optional, or};
+use cardiograph_report::values::whole;
 use cardiograph_trace::{Loaded, ReadError, ReadOptions, TimeUnit, read_from};
 use serde::Deserialize;
 use std::io::{self, Read};
@@ -74,16 +75,8 @@ impl Options {
     }
 
     fn checked(&self) -> Result<ReadOptions, String> {
-        let block_bytes: u64 = or(&self.block_bytes, 512, |text| {
-            cardiograph_report::values::whole(text)
-        })
-        .map_err(|error| format!("--block-bytes: {error}"))?;
-        if !(1..=1 << 30).contains(&block_bytes) {
-            return Err(format!(
-                "--block-bytes is {block_bytes}; the range is 1 to {}",
-                1 << 30
-            ));
-        }
+        let parse = whole::<u64>(1..=1 << 30);
+        let block_bytes = of("--block-bytes", or(&self.block_bytes, 512, parse))?;
         let unit = optional(&self.time_unit, |text| {
             TimeUnit::named(text).ok_or("expected s, ms, us or ns".to_string())
         });

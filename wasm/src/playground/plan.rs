@@ -66,13 +66,8 @@ impl Request {
 
     fn logger(&self) -> Result<Logger, String> {
         let rate_hz = of("--rate", values::sample_rate_hz(self.rate.trim()))?;
-        let sample_bytes: u64 = of("--sample-bytes", values::whole(self.sample_bytes.trim()))?;
-        if !(1..=1 << 20).contains(&sample_bytes) {
-            return Err(format!(
-                "--sample-bytes is {sample_bytes}; the range is 1 to {}",
-                1 << 20
-            ));
-        }
+        let parse = values::whole::<u64>(1..=1 << 20);
+        let sample_bytes = of("--sample-bytes", parse(self.sample_bytes.trim()))?;
         let run = of("--for", optional(&self.run, values::run_time))?.unwrap_or(RUN);
         Ok(Logger {
             sample_rate_hz: rate_hz,

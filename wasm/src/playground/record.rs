@@ -16,7 +16,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 /// Defaults of the command.
-const RATE_HZ: u32 = 860;
+const RATE_HZ: NonZeroU32 = NonZeroU32::new(860).unwrap();
 const SAMPLE_BYTES: usize = 100;
 const LENGTH: Duration = Duration::from_secs(60);
 const BUFFER_BYTES: u64 = 64 << 10;
@@ -119,19 +119,13 @@ impl Request {
     }
 
     fn setup(&self) -> Result<Setup, String> {
-        let rate = of("--rate", or(&self.rate, RATE_HZ, values::whole))?;
-        let rate_hz = NonZeroU32::new(rate)
-            .ok_or("--rate is 0; use at least 1 sample per second".to_string())?;
+        let parse = values::whole(values::RECORD_RATES_HZ);
+        let rate_hz = of("--rate", or(&self.rate, RATE_HZ, parse))?;
+        let parse = values::whole(LINE_BYTES_MIN..=LINE_BYTES_MAX);
         let line_bytes = of(
             "--sample-bytes",
-            or(&self.sample_bytes, SAMPLE_BYTES, values::whole),
+            or(&self.sample_bytes, SAMPLE_BYTES, parse),
         )?;
-        if !(LINE_BYTES_MIN..=LINE_BYTES_MAX).contains(&line_bytes) {
-            return Err(format!(
-                "--sample-bytes is {line_bytes}, but generated samples are {LINE_BYTES_MIN} to {LINE_BYTES_MAX} B long \
-                 in this format; use a length in this range"
-            ));
-        }
         let buffer_bytes = of("--buffer", or(&self.buffer, BUFFER_BYTES, values::bytes))?;
         if !(RING_BYTES_MIN as u64..=RING_BYTES_MAX as u64).contains(&buffer_bytes) {
             return Err(format!(
@@ -155,13 +149,13 @@ impl Request {
             board,
             rate_hz,
             lines: Lines {
-                rate_hz: rate,
+                rate_hz: rate_hz.get(),
                 line_bytes,
                 count,
             },
             length,
             buffer_bytes,
-            seed: of("--seed", or(&self.seed, SEED, values::whole))?,
+            seed: of("--seed", or(&self.seed, SEED, values::whole(0..=u64::MAX)))?,
         })
     }
 }

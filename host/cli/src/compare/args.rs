@@ -4,7 +4,7 @@ use crate::analyze::unit;
 use crate::conditions::{self, Condition};
 use crate::shared::Shared;
 use crate::target::{self, IoArg};
-use cardiograph_report::values::duration;
+use cardiograph_report::values::{duration, whole};
 use cardiograph_trace::TimeUnit;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -36,7 +36,7 @@ pub struct Args {
     pub stop_after: Option<Duration>,
 
     /// Bytes per write, for trace formats that do not state it
-    #[arg(long = "block-bytes", value_name = "BYTES", default_value_t = 512, value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
+    #[arg(long = "block-bytes", value_name = "BYTES", default_value_t = 512, value_parser = whole::<u64>(1..=1 << 30))]
     pub block: u64,
 
     /// Unit of the times, for files that do not state it: s, ms, us or ns [default: from the magnitude, with a note]

@@ -3,8 +3,11 @@
 use crate::conditions::{self, Condition};
 use crate::shared::Shared;
 use crate::target::{self, DEFAULT_TARGET};
-use cardiograph_report::values::{bytes, duration, whole};
+use cardiograph_record::BINARY_SAMPLE_BYTES_MIN;
+use cardiograph_recorder::{LINE_BYTES_MAX, STREAMS_MAX, WINDOW_US_MIN};
+use cardiograph_report::values::{RECORD_RATES_HZ, bytes, duration, whole};
 use clap::ValueEnum;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -28,24 +31,25 @@ pub struct Record {
     #[arg(default_value = DEFAULT_TARGET, value_parser = target::parser())]
     pub target: String,
 
-    /// Samples per second in each stream; not allowed if --samples names a recording, which has its own timing
-    /// [default: 860]
-    #[arg(long, value_name = "HZ", value_parser = whole::<u32>)]
-    pub rate: Option<u32>,
+    /// Samples per second in each stream, or lines per second of standard input on a simulated card; not allowed if the
+    /// samples have their own times [default: 860]
+    #[arg(long, value_name = "HZ", value_parser = whole(RECORD_RATES_HZ))]
+    pub rate: Option<NonZeroU32>,
 
-    /// Bytes per sample; for CSV the length of a line including CR LF [default: 100]
-    #[arg(long, value_name = "BYTES", value_parser = whole::<usize>)]
+    /// Bytes per generated sample: 8 to 152 with --format binary; with csv 14 to 405, the length of a line including CR LF
+    /// [default: 100]
+    #[arg(long, value_name = "BYTES", value_parser = whole(BINARY_SAMPLE_BYTES_MIN..=LINE_BYTES_MAX))]
     pub sample_bytes: Option<usize>,
 
     /// Length of the recording [default: 60s; with --samples, all samples]
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     pub length: Option<Duration>,
 
-    /// Size of the buffer, divided equally among the streams
+    /// Size of the buffer that holds samples while the card is busy, divided equally among the streams
     #[arg(long, value_name = "SIZE", default_value = "64KiB", value_parser = bytes)]
     pub buffer: u64,
 
-    /// Target for the maximum age of data that a power loss may destroy; `sample` for only the newest sample
+    /// Target for the maximum age of data that a power loss may destroy, 1ms or more; `sample` for only the newest sample
     #[arg(long, value_name = "TIME|sample", default_value = "1s", value_parser = durability_window)]
     pub durability_window: DurabilityWindow,
 
@@ -54,15 +58,16 @@ pub struct Record {
     pub policy: PolicyArg,
 
     /// Number of streams, 1 to 4. With --format binary all streams share their files; with csv each stream has its own
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u32>)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole(1..=STREAMS_MAX as u32))]
     pub streams: u32,
 
     /// File format [default: csv for one stream and with --samples, binary for several streams]
     #[arg(long, value_enum)]
     pub format: Option<FormatArg>,
 
-    /// Exit with code 5 if a condition holds; may be repeated. Figures: lost, as in 'lost > 0', with --compare (without it,
-    /// lost samples have exit code 3 or 4); and max, the longest write, as in 'max > 20ms', with policies whose writes block
+    /// Exit with code 5 if a condition holds; may be repeated. Figures: max, the longest write, as in 'max > 20ms', for
+    /// policies whose writes block; and lost, as in 'lost > 0', for --compare: without it, lost samples already result in exit
+    /// code 3 or 4
     #[arg(long, value_name = "CONDITION", value_parser = conditions::of_recorder)]
     pub fail_if: Vec<Condition>,
 
@@ -71,7 +76,7 @@ pub struct Record {
     pub compare: bool,
 
     /// Seed of the simulated card
-    #[arg(long, value_name = "SEED", default_value_t = 1, value_parser = whole::<u64>)]
+    #[arg(long, value_name = "SEED", default_value_t = 1, value_parser = whole(0..=u64::MAX))]
     pub seed: u64,
 
     /// Begin a new file after this time (`stream`), or write the collected samples (`after-session`) [default: never;
@@ -88,7 +93,8 @@ pub struct Record {
     #[arg(long, value_enum, default_value = "stop")]
     pub when_full: WhenFullArg,
 
-    /// Samples to record: lines of standard input (-), or a recording with a time column, replayed with its original timing
+    /// Samples to record: lines of standard input (-), or a recording with a time column, replayed with its original timing.
+    /// A directory records lines when they arrive. A line of more than 405 B is lost, and reported as a gap
     /// [default: generated samples]
     #[arg(long, value_name = "-|FILE")]
     pub samples: Option<PathBuf>,
@@ -176,6 +182,14 @@ pub enum DurabilityWindow {
 fn durability_window(text: &str) -> Result<DurabilityWindow, String> {
     match text {
         "sample" => Ok(DurabilityWindow::Sample),
-        text => duration(text).map(DurabilityWindow::Time),
+        text => match duration(text)? {
+            time if time >= Duration::from_micros(WINDOW_US_MIN) => {
+                Ok(DurabilityWindow::Time(time))
+            }
+            _ => Err(format!(
+                "too short; use at least {}, or `sample` for only the newest sample",
+                humantime::format_duration(Duration::from_micros(WINDOW_US_MIN))
+            )),
+        },
     }
 }

@@ -1,11 +1,11 @@
 //! Checks of the arguments before recording starts.
 
-use super::args::{DurabilityWindow, FormatArg, PolicyArg, Record};
+use super::args::{FormatArg, PolicyArg, Record};
 use crate::failure::Failure;
 use crate::outputs::is_standard_output;
 use cardiograph_compare::Load;
 use cardiograph_record::{BINARY_SAMPLE_BYTES_MAX, BINARY_SAMPLE_BYTES_MIN, Feed, LINE_BYTES_MIN};
-use cardiograph_recorder::{LINE_BYTES_MAX, RING_BYTES_MAX, RING_BYTES_MIN, STREAMS_MAX};
+use cardiograph_recorder::{LINE_BYTES_MAX, RING_BYTES_MAX, RING_BYTES_MIN};
 use cardiograph_report::units;
 use cardiograph_sim_card::{Board, Bus, Profile, Spi};
 use std::num::NonZeroU32;
@@ -21,17 +21,7 @@ const FILE_BYTES: std::ops::RangeInclusive<u64> = 64 << 10..=u32::MAX as u64;
 /// Checks everything that does not depend on the card; returns the rate.
 pub fn options(args: &Record) -> Result<NonZeroU32, Failure> {
     let refuse = |why: String| Err(Failure::new(why));
-    let rate_hz = args.rate.unwrap_or(RATE_HZ.get());
-    let Some(rate) = NonZeroU32::new(rate_hz) else {
-        return refuse("--rate is 0; use at least 1 sample per second".to_string());
-    };
     sample_bytes(args)?;
-    if !(1..=STREAMS_MAX as u32).contains(&args.streams) {
-        return refuse(format!(
-            "--streams is {}; the permitted range is 1 to {STREAMS_MAX}",
-            args.streams
-        ));
-    }
     let ring_bytes = args.buffer / u64::from(args.streams);
     if !(RING_BYTES_MIN as u64..=RING_BYTES_MAX as u64).contains(&ring_bytes) {
         return refuse(format!(
@@ -45,17 +35,11 @@ pub fn options(args: &Record) -> Result<NonZeroU32, Failure> {
             units::binary_bytes(args.file_size)
         ));
     }
-    if matches!(args.durability_window, DurabilityWindow::Time(time) if time.as_micros() == 0) {
-        return refuse(
-            "--durability-window is less than 1us; use `sample` for only the newest sample"
-                .to_string(),
-        );
-    }
     if args.rotate_every.is_some_and(|time| time.as_micros() == 0) {
         return refuse("--rotate-every is less than 1us; use a longer time".to_string());
     }
     only_with_stream(args)?;
-    Ok(rate)
+    Ok(args.rate.unwrap_or(RATE_HZ))
 }
 
 /// Checks the length of a sample in its format.
@@ -179,7 +163,7 @@ pub fn load(
         .samples
         .as_deref()
         .is_some_and(|path| !is_standard_output(path));
-    let rate_hz = f64::from(args.rate.unwrap_or(RATE_HZ.get()));
+    let rate_hz = f64::from(args.rate.unwrap_or(RATE_HZ).get());
     let load = Load {
         bytes,
         bytes_per_s: (!is_timed).then(|| bytes as f64 / feed.count() as f64 * rate_hz),

@@ -47,7 +47,7 @@ fn warm_up(text: &str) -> Result<WarmUp, String> {
     };
     match warm_up {
         Ok(WarmUp::Operations(0) | WarmUp::Time(Duration::ZERO)) | Err(()) => {
-            Err("expected a number of operations, such as 1000, or a time, such as 10s".to_string())
+            Err("use a number of operations, such as 1000, or a time, such as 10s".to_string())
         }
         Ok(warm_up) => Ok(warm_up),
     }
