@@ -73,7 +73,7 @@ pub enum Command {
     Bench(bench::Args),
     /// Check whether a card is what its label says: capacity and speed
     Check(check::Args),
-    /// Run study 2 on a disk or directory: file systems, sizes and ways to sync
+    /// Compare file systems, sizes and ways to sync on a disk or directory, as study 2 did
     FlashBenchmark(flash_benchmark::Args),
     /// Analyse traces and recordings, including those of other tools
     Analyze(analyze::Args),

@@ -76,7 +76,8 @@ const SIGNALS: &[&str] = &[
 const PROGRAM: &str = "cardiograph";
 
 /// Values that need an explanation: the name in the help, and the spelling.
-const SPELLINGS: [(&str, &str); 3] = [
+const SPELLINGS: [(&str, &str); 4] = [
+    ("HZ", "a number per second, without a unit"),
     (
         "TIME",
         "a number and a unit, such as 500us, 50ms, 60s, 2min or 24h",

@@ -18,8 +18,7 @@ use std::time::Duration;
 #[command(after_help = "\
 A simulated card is measured with the recorder's write pattern: one continuous multi-block write. If it is an ensemble,
 every member is measured; the plan gives median and range. A trace, in any format that `analyze` reads, is used as it
-is. Several cards are ranked by the risk of losing samples with the given
-buffer.
+is. Several cards are ranked by the risk of losing samples with the given buffer.
 
 Examples:
   cardiograph plan card.parquet --rate 860 --sample-bytes 100   a logger of 860 samples/s of 100 B

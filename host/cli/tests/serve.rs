@@ -63,7 +63,10 @@ fn bad_arguments_are_refused() {
     let own = directory();
     fs::write(own.path().join("file"), "").unwrap();
     for (args, part) in [
-        (&["serve", "none", "--listen", "127.0.0.1:0"][..], "none: "),
+        (
+            &["serve", "none", "--listen", "127.0.0.1:0"][..],
+            "none: no such directory, card or image; check the name",
+        ),
         (
             &["serve", "file", "--listen", "127.0.0.1:0"],
             "file: not a card",

@@ -298,7 +298,7 @@ fn the_help_states_the_default_and_the_unit_of_every_option() {
             let is_stated = text.contains("[default") || REQUIRED.contains(&name.as_str());
             assert!(has_none || is_stated, "{name} has no default: {text}");
         }
-        for value in ["TIME", "SIZE", "BYTES"] {
+        for value in ["HZ", "TIME", "SIZE", "BYTES"] {
             let has = ["<V>", "<V|", "|V>"]
                 .map(|pattern| pattern.replace('V', value))
                 .iter()

@@ -81,10 +81,15 @@ fn serve_directory(
 ) -> Result<(), Failure> {
     let storage = DirectoryStorage::open(Path::new(&args.target), LiveFiles::default());
     let storage = storage.map_err(|error| {
-        Failure::new(format!(
-            "{}: {error}; use a readable directory",
-            args.target
-        ))
+        let reason = match error.kind() {
+            std::io::ErrorKind::NotFound => {
+                "no such directory, card or image; check the name, or name a simulated card as \
+                 sim:CARD@BOARD (`cardiograph cards` lists them)"
+                    .to_string()
+            }
+            _ => format!("{error}; use a readable directory"),
+        };
+        Failure::new(format!("{}: {reason}", args.target))
     })?;
     if !access.is_read_only() {
         storage.remove_leftovers();
