@@ -149,7 +149,7 @@ fn an_open_loop_measures_from_the_due_times() {
     assert!(backlog_bytes > 1e6, "{backlog_bytes}");
     assert_eq!(figures["open_loop"]["late_writes"], 511);
     let none = run(own.path(), &["bench", "--rate", "0"]);
-    assert!(none.code == Some(2) && none.stderr.contains("out of range"));
+    assert!(none.code == Some(2) && none.stderr.contains("use a number from 0.001 to 1000000"));
     let lapse = data("../../docs/examples/time-lapse.toml");
     let whole_files = [
         "bench",
