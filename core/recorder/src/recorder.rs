@@ -364,6 +364,15 @@ enum JobEnd<CardError, VolumeError> {
     Dropped,
 }
 
+impl<CardError, VolumeError> JobEnd<CardError, VolumeError> {
+    fn of(result: Result<Done, VolumeError>) -> Self {
+        match result {
+            Ok(done) => JobEnd::Done(done),
+            Err(error) => JobEnd::Refused(error),
+        }
+    }
+}
+
 /// Runs a file-system operation, one step whenever the planner decides on [`Action::Step`].
 async fn drive<M, C, D, E, VE, const N: usize>(
     shell: &mut Shell<'_, M, C, D, E, N>,
@@ -376,26 +385,22 @@ where
     D: DelayNs,
     E: FnMut(Event),
 {
-    let mut finished = None;
     loop {
-        if finished.is_none() {
-            finished = advance(operation.as_mut()).await;
-        }
-        if let Some(result) = finished {
-            return match result {
-                Ok(done) => JobEnd::Done(done),
-                Err(error) => JobEnd::Refused(error),
-            };
+        if let Some(result) = advance(operation.as_mut()).await {
+            return JobEnd::of(result);
         }
         let action = shell.next();
         if action == Action::Step {
-            let begun_us = shell.now_us();
-            match serve(shell, operation.as_mut(), steps).await {
-                Ok(result) => finished = result,
+            shell.begin_step();
+            let result = match serve(shell, operation.as_mut(), steps).await {
+                Ok(result) => result,
                 Err(error) => return JobEnd::CardFailed(error),
-            }
-            shell.observe_step(begun_us);
+            };
+            shell.observe_step();
             shell.apply(action, Outcome::Done);
+            if let Some(result) = result {
+                return JobEnd::of(result);
+            }
             continue;
         }
         match shell.carry_out(action).await {
@@ -435,14 +440,13 @@ where
     E: FnMut(Event),
 {
     shell.end_write().await?;
-    let begun_us = shell.now_us();
     while let Some(Step::Read { start }) = steps.pending() {
         shell
             .medium
             .read(start, from_mut(&mut *steps.block()))
             .await?;
         steps.done();
-        if shell.us_since(begun_us) >= READS_US_MAX {
+        if shell.us_of_step() >= READS_US_MAX {
             return Ok(None);
         }
         if let Some(result) = advance(operation.as_mut()).await {

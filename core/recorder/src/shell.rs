@@ -78,7 +78,7 @@ pub(crate) struct Shell<'a, M, C, D, E, const N: usize> {
 /// Times that conditions depend on, in us.
 #[derive(Clone, Copy, Default)]
 struct Timers {
-    /// Time of the last step of a job.
+    /// Time of the last step of a job: of its beginning while it is carried out, then of its end.
     step_us: u64,
     /// Earliest time of the next attempt with a failed or full card.
     retry_us: u64,
@@ -351,7 +351,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         }
     }
 
-    pub(crate) fn us_since(&self, begun_us: u64) -> u32 {
+    fn us_since(&self, begun_us: u64) -> u32 {
         u32::try_from(self.now_us().saturating_sub(begun_us)).unwrap_or(u32::MAX)
     }
 
@@ -675,9 +675,19 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         plan::apply(&mut self.state, &self.now, action, outcome);
     }
 
-    /// Records the duration of a job's step.
-    pub(crate) fn observe_step(&mut self, begun_us: u64) {
-        let us = self.us_since(begun_us);
+    /// Notes the beginning of a job's step, here because the recorder's future would keep it twice.
+    pub(crate) fn begin_step(&mut self) {
+        self.timers.step_us = self.now_us();
+    }
+
+    /// Returns the time since the step began, in us.
+    pub(crate) fn us_of_step(&self) -> u32 {
+        self.us_since(self.timers.step_us)
+    }
+
+    /// Records the duration of the step.
+    pub(crate) fn observe_step(&mut self) {
+        let us = self.us_of_step();
         self.costs.observe_step(us);
     }
 

@@ -67,12 +67,13 @@ impl FatVolume {
             return Err(Error::TooLong);
         }
         // A full card is asked again and again, and the search reads the whole FAT.
-        let (first, clusters) = match self.longest_run {
-            Some(longest) if longest < least => (0, longest),
-            _ => self.free_run(card, least.max(wanted / 2), wanted).await?,
+        let longest_max = self.longest_run_max;
+        let (first, clusters) = match longest_max < u16::MAX && u32::from(longest_max) < least {
+            true => (0, longest_max.into()),
+            false => self.free_run(card, least.max(wanted / 2), wanted).await?,
         };
         if clusters < least {
-            self.longest_run = Some(clusters);
+            self.longest_run_max = u16::try_from(clusters).unwrap_or(u16::MAX);
             return Err(Error::NoSpace {
                 longest_blocks: clusters * blocks,
             });

@@ -246,8 +246,9 @@ pub struct FatVolume {
     generation: u32,
     /// The generation in which each upload began; 0 if there is none.
     uploads: [u32; UPLOADS_MAX],
-    /// Length of the longest free run, in clusters, if a search has found it and nothing was freed since.
-    longest_run: Option<u32>,
+    /// Upper bound of the length of a free run, in clusters: known after a search, until something is freed. `u16::MAX`, which
+    /// exceeds the least length of a recording's file, stands for any length.
+    longest_run_max: u16,
     /// The only block buffer: each step reads what it needs.
     block: Block,
 }
@@ -268,7 +269,7 @@ impl FatVolume {
             makes_journal: true,
             generation: 0,
             uploads: [0; UPLOADS_MAX],
-            longest_run: None,
+            longest_run_max: u16::MAX,
             block: [0; BLOCK_BYTES],
         }
     }
@@ -363,7 +364,7 @@ impl<B: Blocks> Volume<B> for FatVolume {
         self.generation = self.generation.wrapping_add(1);
         self.removed = None;
         self.uploads = [0; UPLOADS_MAX];
-        self.longest_run = None;
+        self.longest_run_max = u16::MAX;
         self.record = Record::NEW;
         self.layout = Layout::NONE;
         self.layout = self.find(card).await?;

@@ -155,7 +155,7 @@ impl FatVolume {
             return Ok(());
         }
         if chain.kept < chain.clusters {
-            self.longest_run = None;
+            self.longest_run_max = u16::MAX;
         }
         let per_block = self.layout.entries_of_block();
         let is_part = |block: u32| block * per_block < begin || (block + 1) * per_block > end;

@@ -629,14 +629,6 @@ fn jobs_find_out_about_room_and_take_turns() {
             assert_eq!(state.job, None);
         }
     }
-    // The search after the last file to be closed is the only one.
-    for (others, room) in [(0, Room::Unknown), (1, Room::Tight), (3, Room::Tight)] {
-        let (mut state, now) = quiet();
-        (state.job, state.room) = (Some(Job::Close(0)), Room::Tight);
-        (state.tracks[0].closing, state.tracks[1].closing) = (1, others);
-        apply(&mut state, &now, Action::Step, Outcome::JobDone);
-        assert_eq!(state.room, room);
-    }
     let (mut state, now) = quiet();
     for (at, turn) in [(0, 1), (1, 0), (0, 1)] {
         for job in [Job::Reserve(at), Job::Close(at), Job::Name(at)] {

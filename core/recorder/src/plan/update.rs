@@ -187,10 +187,7 @@ fn step<const N: usize>(state: &mut State<N>, now: &Conditions<N>, outcome: Outc
         Job::Reserve(_) | Job::Remove => state.room = Room::None,
         Job::Close(at) => {
             state.tracks[usize::from(at)].closing -= 1;
-            // A search for room reads the whole FAT: one after the last file is enough.
-            if state.tracks().iter().all(|track| track.closing == 0) {
-                state.room = Room::Unknown;
-            }
+            state.room = Room::Unknown;
         }
         Job::Discard(at) => {
             state.tracks[usize::from(at)].ahead -= 1;
