@@ -123,7 +123,7 @@ const tests = {
   },
 
   async 'values that the command refuses are refused with the same reason'() {
-    const wrong = { rate: ['0', 'x', '1e9'], sample_bytes: ['3', '-1'], buffer: ['64K', '1B', ''], for: ['0s', '1'], seed: ['-1'] };
+    const wrong = { rate: ['0', 'x', '1e9'], sample_bytes: ['3', '10', '-1'], buffer: ['64K', '1B', ''], for: ['0s', '1'], seed: ['-1'] };
     for (const [name, values] of Object.entries(wrong)) {
       for (const value of values.filter((value) => value)) {
         const target = 'sim:class10-16g@esp32';

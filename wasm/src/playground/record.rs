@@ -6,7 +6,7 @@ use cardiograph_compare::{
     Course, Figures, Load, LoggerConfig, RunInfo, Streaming, stream_with_course,
     sustained_bound_bytes_per_s,
 };
-use cardiograph_record::{Feed, LINE_BYTES_MIN, Lines};
+use cardiograph_record::{BINARY_SAMPLE_BYTES_MIN, Feed, LINE_BYTES_MIN, Lines};
 use cardiograph_recorder::{Config, LINE_BYTES_MAX, RING_BYTES_MAX, RING_BYTES_MIN, Window};
 use cardiograph_report::{json, units, values};
 use cardiograph_sim_card::{Board, Bus, Card, Profile, Seed};
@@ -121,11 +121,18 @@ impl Request {
     fn setup(&self) -> Result<Setup, String> {
         let parse = values::whole(values::RECORD_RATES_HZ);
         let rate_hz = of("--rate", or(&self.rate, RATE_HZ, parse))?;
-        let parse = values::whole(LINE_BYTES_MIN..=LINE_BYTES_MAX);
+        // The range of the command, which also records in binary.
+        let parse = values::whole(BINARY_SAMPLE_BYTES_MIN..=LINE_BYTES_MAX);
         let line_bytes = of(
             "--sample-bytes",
             or(&self.sample_bytes, SAMPLE_BYTES, parse),
         )?;
+        if line_bytes < LINE_BYTES_MIN {
+            return Err(format!(
+                "--sample-bytes is {line_bytes}, but generated samples are {LINE_BYTES_MIN} to {LINE_BYTES_MAX} B long \
+                 in this format; use a length in this range"
+            ));
+        }
         let buffer_bytes = of("--buffer", or(&self.buffer, BUFFER_BYTES, values::bytes))?;
         if !(RING_BYTES_MIN as u64..=RING_BYTES_MAX as u64).contains(&buffer_bytes) {
             return Err(format!(
