@@ -72,7 +72,7 @@ fn the_root_directory_never_changes() {
     });
 }
 
-/// Returns the contents of both files in the order of their directory.
+/// Returns the contents of the two files, in the order of their directory.
 async fn all_of(files: CardFiles<'_, '_>) -> Result<Vec<Vec<u8>>, FileError> {
     let mut listing = files.list("D").await?;
     let mut all = Vec::new();
