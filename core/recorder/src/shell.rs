@@ -23,10 +23,10 @@ use crate::limits::{
     SLEEP_US_MAX, SLEEP_US_MIN,
 };
 use crate::plan::{
-    self, Action, Block, Card, Checkpoint, Conditions, Job, Outcome, Phase, Request, State,
+    self, Action, Block, Card, Checkpoint, Conditions, Job, Outcome, Phase, Request, Room, State,
 };
 use crate::reads::{ReadDesk, ReadError};
-use crate::recorder::Config;
+use crate::recorder::{Config, WhenFull};
 use crate::ring::Next;
 use crate::session::SessionError;
 use crate::stream::Stream;
@@ -501,9 +501,26 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             prefix: encoder.prefix(),
             extension: encoder.format().extension(),
             blocks: whole_units(self.config.file_bytes / BLOCK_BYTES as u32),
-            blocks_min: self.limits().file_blocks_min,
+            blocks_min: self.blocks_min(at),
             note: encoder.format().note(),
         }
+    }
+
+    /// Returns the least length of the next file, in blocks. If recordings can be removed to make room, it holds what arrives
+    /// until the file after it is prepared: otherwise a card full of short files would give room for a moment each time.
+    fn blocks_min(&self, at: u8) -> u32 {
+        let least = self.limits().file_blocks_min;
+        let may_remove = self.config.when_full == WhenFull::RemoveOldest;
+        if !may_remove || self.state.room == Room::None {
+            return least;
+        }
+        let us = u32::try_from(2 * self.urgent_us()).unwrap_or(u32::MAX);
+        let rates = self.of_track(at).map(|stream| stream.rate);
+        let bytes: u64 = rates.map(|rate| rate.bytes_in(us)).sum();
+        let most = self.config.file_bytes / 2 / BLOCK_BYTES as u32;
+        u32::try_from(bytes / BLOCK_BYTES as u64)
+            .map_or(most, |blocks| blocks.min(most))
+            .max(least)
     }
 
     /// Puts the file being written aside, to be closed later. A file without blocks is reused.

@@ -3,7 +3,7 @@
 use super::layout::Layout;
 use super::record::{File, Intent, Kind, Place};
 use super::root::Room;
-use super::table::Chain;
+use super::table::{Chain, Search};
 use super::{DosTime, Error, FatVolume};
 use crate::volume::{Blocks, FileId, FileRecord, Name, Request};
 use hadris_fat_raw::{ATTR_ARCHIVE, ATTR_SYSTEM, ShortEntry};
@@ -66,14 +66,26 @@ impl FatVolume {
         if least > most {
             return Err(Error::TooLong);
         }
-        // A full card is asked again and again, and the search reads the whole FAT.
-        let longest_max = self.longest_run_max;
-        let (first, clusters) = match longest_max < u16::MAX && u32::from(longest_max) < least {
-            true => (0, longest_max.into()),
-            false => self.free_run(card, least.max(wanted / 2), wanted).await?,
+        let mut search = Search {
+            enough: least.max(wanted / 2),
+            wanted,
+            unit: self.unit_for(wanted),
         };
-        if clusters < least {
+        // A full card is asked again and again, and a search reads the whole FAT, unless it knows when to stop.
+        let longest_max = u32::from(self.longest_run_max);
+        let is_known = self.longest_run_max < u16::MAX;
+        if is_known && longest_max < search.enough {
+            (search.enough, search.unit) = (longest_max, 1);
+        }
+        let enough = search.enough;
+        let (first, clusters) = match is_known && longest_max < least {
+            true => (0, longest_max),
+            false => self.find_run(card, search).await?,
+        };
+        if clusters < enough {
             self.longest_run_max = u16::try_from(clusters).unwrap_or(u16::MAX);
+        }
+        if clusters < least {
             return Err(Error::NoSpace {
                 longest_blocks: clusters * blocks,
             });

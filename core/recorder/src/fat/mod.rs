@@ -246,8 +246,8 @@ pub struct FatVolume {
     generation: u32,
     /// The generation in which each upload began; 0 if there is none.
     uploads: [u32; UPLOADS_MAX],
-    /// Upper bound of the length of a free run, in clusters: known after a search, until something is freed. `u16::MAX`, which
-    /// exceeds the least length of a recording's file, stands for any length.
+    /// Upper bound of the length of a free run, in clusters, known after a search that found too little; `u16::MAX` stands for
+    /// any length. When clusters are freed, only the run around them is looked at.
     longest_run_max: u16,
     /// The only block buffer: each step reads what it needs.
     block: Block,

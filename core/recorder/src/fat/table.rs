@@ -3,6 +3,7 @@
 use super::{Error, FatVolume};
 use crate::units::unit_of_start;
 use crate::volume::Blocks;
+use core::ops::Range;
 use core::slice::from_mut;
 use hadris_fat_raw::{FIRST_DATA_CLUSTER, FatKind};
 
@@ -36,17 +37,17 @@ impl Chain {
 }
 
 /// A run of consecutive clusters: the first one, and their number.
-type Run = (u32, u32);
+pub(super) type Run = (u32, u32);
 
 /// A search for a run of free clusters.
-struct Search {
+pub(super) struct Search {
     /// Length at which the search ends when the run does.
-    enough: u32,
+    pub(super) enough: u32,
     /// Length at which the search ends within the run.
-    wanted: u32,
+    pub(super) wanted: u32,
     /// Preferably, the run begins at a multiple of this number of clusters of the card. With 1 it begins anywhere, because
     /// clusters need not be aligned to their own size.
-    unit: u32,
+    pub(super) unit: u32,
 }
 
 impl Search {
@@ -154,9 +155,10 @@ impl FatVolume {
         if begin >= end {
             return Ok(());
         }
-        if chain.kept < chain.clusters {
-            self.longest_run_max = u16::MAX;
-        }
+        let longest_max = match chain.kept < chain.clusters {
+            true => core::mem::replace(&mut self.longest_run_max, u16::MAX),
+            false => u16::MAX,
+        };
         let per_block = self.layout.entries_of_block();
         let is_part = |block: u32| block * per_block < begin || (block + 1) * per_block > end;
         let last = (end - 1) / per_block;
@@ -177,7 +179,55 @@ impl FatVolume {
                 .await?;
             at += count;
         }
+        if longest_max < u16::MAX {
+            self.note_freed(card, chain.first + chain.kept..end, longest_max)
+                .await?;
+        }
         Ok(())
+    }
+
+    /// Takes note of the free run that these clusters, now free, belong to. If it is the longest of the card, the next
+    /// search begins there, and need not read the rest of the FAT.
+    async fn note_freed<B: Blocks>(
+        &mut self,
+        card: &mut B,
+        freed: Range<u32>,
+        longest_max: u16,
+    ) -> Result<(), Error<B::Error>> {
+        let before = self.free_beside(card, freed.start - 1, false).await?;
+        let after = self.free_beside(card, freed.end, true).await?;
+        let length = before + (freed.end - freed.start) + after;
+        let length = u16::try_from(length).unwrap_or(u16::MAX);
+        self.longest_run_max = length.max(longest_max);
+        if length > longest_max {
+            self.record.hint = freed.start - before;
+        }
+        Ok(())
+    }
+
+    /// Returns the number of free clusters from this one on, upwards or downwards. Stops at `u16::MAX`.
+    async fn free_beside<B: Blocks>(
+        &mut self,
+        card: &mut B,
+        from: u32,
+        is_up: bool,
+    ) -> Result<u32, Error<B::Error>> {
+        let per_block = self.layout.entries_of_block();
+        let edge = if is_up { 0 } else { per_block - 1 };
+        let (mut at, mut count) = (from, 0);
+        while self.layout.has(at, 1) && count < u16::MAX.into() {
+            let entry = if at == from || at % per_block == edge {
+                self.entry(card, at).await?
+            } else {
+                self.entry_here(at)
+            };
+            if entry != 0 {
+                break;
+            }
+            count += 1;
+            at = if is_up { at + 1 } else { at - 1 };
+        }
+        Ok(count)
     }
 
     /// Writes the given blocks to the FATs, with the entries of the given clusters.
@@ -185,8 +235,8 @@ impl FatVolume {
         &mut self,
         card: &mut B,
         chain: Chain,
-        clusters: core::ops::Range<u32>,
-        blocks: core::ops::Range<u32>,
+        clusters: Range<u32>,
+        blocks: Range<u32>,
         read: Option<u32>,
     ) -> Result<(), Error<B::Error>> {
         let kind = self.layout.kind;
@@ -246,7 +296,21 @@ impl FatVolume {
         card: &mut B,
         enough: u32,
         wanted: u32,
-    ) -> Result<(u32, u32), Error<B::Error>> {
+    ) -> Result<Run, Error<B::Error>> {
+        let unit = self.unit_for(wanted);
+        self.find_run(
+            card,
+            Search {
+                enough,
+                wanted,
+                unit,
+            },
+        )
+        .await
+    }
+
+    /// Returns the unit of flash with which a run of this length begins, in clusters.
+    pub(super) fn unit_for(&self, wanted: u32) -> u32 {
         let blocks = wanted.saturating_mul(self.layout.cluster_blocks);
         let card_blocks =
             (self.layout.clusters_end - FIRST_DATA_CLUSTER) * self.layout.cluster_blocks;
@@ -255,11 +319,16 @@ impl FatVolume {
             .layout
             .block_of(FIRST_DATA_CLUSTER)
             .is_multiple_of(self.layout.cluster_blocks);
-        let search = Search {
-            enough,
-            wanted,
-            unit: if is_aligned { clusters.max(1) } else { 1 },
-        };
+        if is_aligned { clusters.max(1) } else { 1 }
+    }
+
+    /// Like [`free_run`](Self::free_run).
+    pub(super) async fn find_run<B: Blocks>(
+        &mut self,
+        card: &mut B,
+        search: Search,
+    ) -> Result<Run, Error<B::Error>> {
+        let enough = search.enough;
         // From the hint on, then before it.
         let end = self.layout.clusters_end;
         let hint = self.record.hint;
@@ -276,7 +345,7 @@ impl FatVolume {
             return Ok(behind.any);
         }
         // A run may begin before the hint and end after it.
-        let overlap = hint.saturating_add(wanted).min(end);
+        let overlap = hint.saturating_add(search.wanted).min(end);
         let before = self
             .free_run_in(card, FIRST_DATA_CLUSTER..overlap, &search)
             .await?;
@@ -292,7 +361,7 @@ impl FatVolume {
     async fn free_run_in<B: Blocks>(
         &mut self,
         card: &mut B,
-        clusters: core::ops::Range<u32>,
+        clusters: Range<u32>,
         search: &Search,
     ) -> Result<Found, Error<B::Error>> {
         let unit_blocks = search.unit * self.layout.cluster_blocks;
