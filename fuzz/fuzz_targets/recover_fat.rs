@@ -109,6 +109,7 @@ fn base() -> &'static (Vec<Block>, Vec<u32>) {
                 extension: *b"CSV",
                 blocks: 200,
                 blocks_min: 128,
+                shares: 1,
                 note,
             };
             let file = block_on(volume.reserve(&mut card, request)).expect("reserved");

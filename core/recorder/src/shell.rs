@@ -502,8 +502,16 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             extension: encoder.format().extension(),
             blocks: whole_units(self.config.file_bytes / BLOCK_BYTES as u32),
             blocks_min: self.blocks_min(at),
+            shares: self.shares(),
             note: encoder.format().note(),
         }
+    }
+
+    /// Returns the number of tracks that have no file yet, at least one: the first must not take the room of the others.
+    fn shares(&self) -> u8 {
+        let tracks = &self.state.tracks[..usize::from(self.state.track_count)];
+        let has_none = |track: &&plan::Track| track.file.is_none() && track.ahead == 0;
+        tracks.iter().filter(has_none).count().max(1) as u8
     }
 
     /// Returns the least length of the next file, in blocks. If recordings can be removed to make room, it holds what arrives

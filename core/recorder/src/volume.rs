@@ -191,6 +191,8 @@ pub struct Request {
     pub blocks: u32,
     /// Minimum useful length in blocks.
     pub blocks_min: u32,
+    /// Number of files of this length for which the free run must have room; if it has not, they share it.
+    pub shares: u8,
     /// Value stored with the file until it is closed.
     pub note: u32,
 }

@@ -5,6 +5,7 @@ use super::record::{File, Intent, Kind, Place};
 use super::root::Room;
 use super::table::{Chain, Search};
 use super::{DosTime, Error, FatVolume};
+use crate::units::whole_units;
 use crate::volume::{Blocks, FileId, FileRecord, Name, Request};
 use hadris_fat_raw::{ATTR_ARCHIVE, ATTR_SYSTEM, ShortEntry};
 
@@ -66,15 +67,17 @@ impl FatVolume {
         if least > most {
             return Err(Error::TooLong);
         }
+        let shares = u32::from(request.shares.max(1));
+        let all = wanted.saturating_mul(shares).min(self.layout.clusters_end);
         let mut search = Search {
-            enough: least.max(wanted / 2),
-            wanted,
+            enough: least.max(all / 2),
+            wanted: all,
             unit: self.unit_for(wanted),
         };
         // A full card is asked again and again, and a search reads the whole FAT, unless it knows when to stop.
         let longest_max = u32::from(self.longest_run_max);
         let is_known = self.longest_run_max < u16::MAX;
-        if is_known && longest_max < search.enough {
+        if is_known && longest_max <= search.enough {
             (search.enough, search.unit) = (longest_max, 1);
         }
         let enough = search.enough;
@@ -90,7 +93,11 @@ impl FatVolume {
                 longest_blocks: clusters * blocks,
             });
         }
-        Ok((first, clusters))
+        let share = match clusters < all {
+            true if shares > 1 => whole_units(clusters / shares * blocks) / blocks,
+            _ => clusters,
+        };
+        Ok((first, share.max(least).min(wanted).min(clusters)))
     }
 
     /// Deletes a file's entry if it exists, and frees its clusters.

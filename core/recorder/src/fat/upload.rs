@@ -257,6 +257,7 @@ impl FatVolume {
             extension: [0; 3],
             blocks: clusters.saturating_mul(blocks),
             blocks_min: 1,
+            shares: 1,
             note: 0,
         };
         self.run_for(card, &request).await

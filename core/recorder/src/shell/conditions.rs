@@ -182,12 +182,13 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         })
     }
 
-    /// Returns true if all rings absorb a file-system step, and the step interrupts no write within a page that is about
-    /// to be complete: a card that has part of a page writes the rest of its erase block to the log, and merges both
-    /// later. Another task's change does not wait for pages, because an upload takes many steps.
+    /// Returns true if all rings absorb a file-system step, and the step interrupts neither a turn nor a write within a page
+    /// that is about to be complete: a card that has part of a page writes the rest of its erase block to the log, and
+    /// merges both later. Another task's change does not wait for either, because an upload takes many steps.
     pub(super) fn absorbs_step(&self) -> bool {
         let is_between = match self.state.card {
-            Card::Writing(_) if self.is_changing() || self.is_any_name_due() => true,
+            _ if self.is_changing() || self.is_any_name_due() => true,
+            _ if self.has_turn_left() => false,
             Card::Writing(at) => self.is_at_page(at) || !self.is_page_near(at),
             _ => true,
         };
@@ -199,6 +200,13 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
                     stream.consumer.capacity_bytes(),
                 )
             })
+    }
+
+    /// Returns true if a turn is in progress or due. Steps at such moments would keep the rings at the level of a turn, and
+    /// divide each turn into many short writes.
+    fn has_turn_left(&self) -> bool {
+        let mut streams = self.absorbing().map(Stream::conditions);
+        !self.is_turn_over() || streams.any(|of| of.has_turn && of.block == Block::Full)
     }
 
     /// Returns true if an urgent step has waited long enough for the rings, and a little longer for the end of a page.

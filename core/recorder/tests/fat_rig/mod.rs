@@ -270,6 +270,7 @@ pub const REQUEST: Request = Request {
     extension: *b"CSV",
     blocks: 200,
     blocks_min: 1,
+    shares: 1,
     note: 0,
 };
 

@@ -12,6 +12,7 @@ const REQUEST: Request = Request {
     extension: *b"CSV",
     blocks: 8,
     blocks_min: 1,
+    shares: 1,
     note: 0,
 };
 
@@ -246,6 +247,48 @@ fn a_full_card_is_searched_again_only_after_something_was_freed() {
         let fresh = poll(rig.volume().run_for(&mut rig.disk, &LONGEST));
         assert_eq!(after, fresh);
         assert_ne!(after, Err(Error::NoSpace { longest_blocks }));
+    }
+}
+
+/// Before sampling begins, the file of one stream must not take the room of the others.
+#[test]
+fn the_first_files_share_a_run_that_is_too_short_for_all() {
+    const LEAST: u32 = 8;
+    const WANTED: u32 = 1000;
+    for shape in shapes() {
+        let cluster_blocks = shape.cluster_blocks;
+        let clusters = match shape.kind {
+            FatKind::Fat32 => 70_000,
+            _ => 5000,
+        };
+        for free in [4100, 4000, 3999, 2000, 1100, 999, 40, 32, 31, 7] {
+            let mut rig = Rig::new(Shape { clusters, ..shape });
+            let run = 500..500 + free;
+            let used = (2..clusters + 2).filter(|it| !run.contains(it));
+            rig.chain(&used.collect::<Vec<u32>>());
+            let mut volume = rig.volume();
+            let mut found = Vec::new();
+            for shares in [4, 3, 2, 1] {
+                let request = Request {
+                    blocks: WANTED * cluster_blocks,
+                    blocks_min: LEAST * cluster_blocks,
+                    shares,
+                    ..REQUEST
+                };
+                let (first, length) =
+                    poll(volume.run_for(&mut rig.disk, &request)).unwrap_or((0, 0));
+                for cluster in first..first + length {
+                    rig.put(cluster, cluster + 1);
+                }
+                found.push(length);
+            }
+            // Some room is left unused, because files begin and end with units of flash.
+            let due = (free / 4).min(WANTED) / 2;
+            let is_fair = |length: &u32| (due.max(LEAST)..=WANTED).contains(length);
+            let count = (free / LEAST).min(4) as usize;
+            assert!(found[..count].iter().all(is_fair), "{free}: {found:?}");
+            assert_eq!(found[count..], [0; 4][count..], "{free}");
+        }
     }
 }
 

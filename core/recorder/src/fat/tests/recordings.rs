@@ -16,6 +16,7 @@ const REQUEST: Request = Request {
     extension: *b"CSV",
     blocks: 6,
     blocks_min: 2,
+    shares: 1,
     note: 0,
 };
 

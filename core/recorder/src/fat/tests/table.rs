@@ -1,7 +1,9 @@
 //! Free runs, and changes of chains.
 
 use super::*;
+use crate::fat::Error;
 use crate::fat::table::Chain;
+use crate::volume::Request;
 use cardiograph_sim_world::{Random, Seed};
 use core::ops::Range;
 
@@ -210,6 +212,78 @@ fn write(kind: FatKind, clusters: Range<u32>, from: u32, random: &mut Random) {
     let written: u32 = rig.disk.writes.iter().map(|it| it.1).sum();
     assert_eq!(written, 2 * blocks, "{chain:?} from {from}");
     assert!(rig.disk.writes.iter().all(|it| it.1 <= 16));
+}
+
+/// Returns the length of the longest run of free clusters.
+fn longest(table: &[u32]) -> u32 {
+    let runs = table[2..].split(|entry| *entry != 0);
+    runs.map(|run| run.len() as u32).max().unwrap_or(0)
+}
+
+/// Asks for a run of at least this length, and at most 2000 clusters more.
+fn ask(rig: &mut Rig, volume: &mut FatVolume, least: u32, more: u32) -> Option<(u32, u32)> {
+    rig.disk.reads.clear();
+    let request = Request {
+        prefix: *b"REC",
+        extension: *b"CSV",
+        blocks: least + more,
+        blocks_min: least,
+        shares: 1,
+        note: 0,
+    };
+    match poll(volume.run_for(&mut rig.disk, &request)) {
+        Ok(run) => Some(run),
+        Err(Error::NoSpace { .. }) => None,
+        Err(error) => panic!("{error:?}"),
+    }
+}
+
+/// On a full card, a recorder removes recordings one by one, and asks for room after each.
+#[test]
+fn freed_clusters_are_found_without_another_search() {
+    let mut random = Seed::new(20_261_128).stream("freed");
+    let mut found_at_once = 0;
+    for case in 0..200 {
+        let mut rig = Rig::new(Shape {
+            kind: KINDS[case % 2],
+            clusters: 900,
+            cluster_blocks: 1,
+            shift: 0,
+        });
+        fill(&mut rig, &mut random);
+        let mut volume = rig.volume();
+        assert_eq!(ask(&mut rig, &mut volume, 60_000, 0), None);
+        // Kept clusters may divide the longest run, which the volume does not notice.
+        let mut most = 0;
+        for _ in 0..8 {
+            most = longest(&rig.table()).max(most);
+            let first = 3 + random.below(850) as u32;
+            let clusters = 1 + random.below(40) as u32;
+            let chain = Chain {
+                first,
+                clusters,
+                kept: random.below(2) as u32 * random.below(u64::from(clusters)) as u32,
+                head: clusters,
+            };
+            for cluster in first..first + clusters {
+                rig.put(cluster, cluster + 1);
+            }
+            done(volume.write_chain(&mut rig.disk, chain, chain.kept));
+            let now = longest(&rig.table());
+            let more = random.below(2000) as u32;
+            assert_eq!(ask(&mut rig, &mut volume, now + 1, more), None);
+            let run = ask(&mut rig, &mut volume, now, more).expect("there is such a run");
+            assert_eq!(run.1, now);
+            let table = rig.table();
+            assert!((run.0..run.0 + run.1).all(|at| table[at as usize] == 0));
+            if now > most {
+                let blocks = blocks_of(&(run.0..run.0 + run.1 + 1), per_block(KINDS[case % 2]));
+                assert!(rig.disk.reads.len() as u32 <= blocks, "{run:?}");
+                found_at_once += 1;
+            }
+        }
+    }
+    assert!(found_at_once > 100, "{found_at_once}");
 }
 
 #[test]
