@@ -447,6 +447,16 @@ fn a_bound_above_the_rate_that_lost_samples_is_qualified() {
     assert_eq!(lossy.code, Some(3), "{}", lossy.stderr);
     let words = "this run lost samples";
     assert!(lossy.stdout.contains(words), "{}", lossy.stdout);
+    // A buffer of the advised size loses nothing.
+    let advised = lossy.stdout.split("to lose none").nth(1).unwrap();
+    let advised = advised.split(';').next().unwrap();
+    let advised = advised.trim().trim_start_matches("about ").replace(' ', "");
+    let enough = run(
+        own.path(),
+        &[&card[..], &["--seed", "2", "--buffer", &advised]].concat(),
+    );
+    assert_eq!(enough.code, Some(0), "{advised}: {}", enough.stdout);
+    assert!(!enough.stdout.contains("to lose none"), "{}", enough.stdout);
     let lossless = run(own.path(), &card);
     assert_eq!(lossless.code, Some(0), "{}", lossless.stderr);
     assert!(!lossless.stdout.contains(words), "{}", lossless.stdout);

@@ -89,13 +89,12 @@ impl History<'_> {
         self.volume.free_bytes.is_some() || self.sessions.iter().any(Session::is_full)
     }
 
-    /// Returns true if the volume was created nearly full, a recording has filled it, or no free run has room for a file of
-    /// each stream of the last session.
+    /// Returns true if no free run has room for a file of each stream of the last session.
     fn is_full(&self, card: &Card) -> Result<bool, String> {
         let longest_blocks = fat::longest_free_run(card, self.volume.start)?;
         let needed = |session: &Session| session.plans.len() as u64 * session.file_blocks;
         let is_short = |session| longest_blocks < needed(session);
-        Ok(self.may_be_full() || self.sessions.last().is_some_and(is_short))
+        Ok(self.sessions.last().is_some_and(is_short))
     }
 
     /// Judges cards that were exchanged for one another, after sessions that ended normally.

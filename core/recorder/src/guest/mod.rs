@@ -380,7 +380,10 @@ impl<'d, 'a> CardFiles<'d, 'a> {
             file.growing = Some(found.into());
             return Ok(());
         }
-        let found = self.open_recording(growing.id).await?;
+        let found = match self.open_recording(growing.id).await {
+            Err(FileError::NotFound) => return Err(FileError::Changed),
+            found => found?,
+        };
         let layout = self.layout()?;
         let start = growing.extent.start;
         let is_same = matches!(&found.node, Node::Entry(entry)

@@ -428,3 +428,79 @@ fn a_long_step_is_remembered() {
         });
     }
 }
+
+/// If recordings are removed to make room, a file holds what arrives in 20 s, while the next one is prepared.
+#[test]
+fn files_for_which_recordings_are_removed_have_a_least_length() {
+    let mut case = CASE;
+    case.streams[0].rate = 10_000;
+    case.streams[1].rate = 6_000;
+    for (when_full, room, file_bytes, is_shared, due) in [
+        (WhenFull::Wait, Room::Unknown, 1 << 20, false, 128),
+        (WhenFull::RemoveOldest, Room::None, 1 << 20, false, 128),
+        (WhenFull::RemoveOldest, Room::Unknown, 1 << 20, false, 390),
+        (WhenFull::RemoveOldest, Room::Tight, 1 << 20, true, 625),
+        // At most half of the requested length, at least that of any file.
+        (WhenFull::RemoveOldest, Room::Unknown, 300_000, false, 292),
+        (WhenFull::RemoveOldest, Room::Unknown, 65_536, false, 128),
+    ] {
+        case.is_shared = is_shared;
+        let config = Config {
+            when_full,
+            file_bytes,
+            ..Config::default()
+        };
+        with(&case, config, |shell, _, _| {
+            shell.state.room = room;
+            let blocks = shell.request(0).blocks_min;
+            assert_eq!(
+                blocks, due,
+                "{when_full:?} {room:?} {file_bytes} {is_shared}"
+            );
+        });
+    }
+}
+
+#[test]
+fn tracks_without_a_file_share_the_room() {
+    let mut case = CASE;
+    case.is_shared = false;
+    with(&case, Config::default(), |shell, _, _| {
+        // Only track 0 has an open file.
+        assert_eq!(shell.request(1).shares, 1);
+        shell.state.tracks[1].ahead = 1;
+        assert_eq!(shell.request(0).shares, 1);
+        shell.state.tracks[0].file = None;
+        assert_eq!(shell.request(0).shares, 1);
+        shell.state.tracks[1].ahead = 0;
+        assert_eq!(shell.request(0).shares, 2);
+    });
+}
+
+/// At such moments they would keep the rings at the level of a turn, and divide each turn into many short writes.
+#[test]
+fn steps_wait_for_the_end_of_a_turn_and_for_turns_that_are_due() {
+    let mut case = CASE;
+    case.is_shared = false;
+    case.measured.longest = 1_000;
+    case.streams.iter_mut().for_each(|of| of.rate = 100);
+    // A turn has 16 KiB, or 32 blocks, of which one is already filled.
+    for (level, card, index, is_free) in [
+        (15_000, Card::Idle, 650, true),
+        (18_000, Card::Idle, 650, false),
+        (15_000, Card::Writing(0), 640, true),
+        (15_000, Card::Writing(0), 650, false),
+        (15_000, Card::Writing(0), 672, true),
+        (18_000, Card::Writing(0), 672, false),
+    ] {
+        case.streams[0].level = level;
+        case.file = (6400, 4096, index);
+        with(&case, Config::default(), |shell, _, _| {
+            shell.state.card = card;
+            shell.fill(NOW_US);
+            assert_eq!(shell.absorbs_step(), is_free, "{level} {card:?} {index}");
+            shell.state.job = Some(Job::Change);
+            assert!(shell.absorbs_step(), "changes of other tasks do not wait");
+        });
+    }
+}

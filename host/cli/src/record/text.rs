@@ -8,6 +8,10 @@ use cardiograph_report::units;
 
 /// Maximum number of listed gaps.
 const GAPS_SHOWN: usize = 10;
+/// Gaps that follow each other within this time count as one stall, in us.
+const STALLS_US: u64 = 1_000_000;
+/// The recommended buffer size is a multiple of this, in bytes.
+const ADVISED_BYTES: u64 = 16 * 1024;
 
 /// Formats the figures as a table.
 pub fn text(args: &Record, figures: &Figures) -> String {
@@ -81,27 +85,67 @@ pub fn lost(figures: &Figures) -> String {
 
 fn buffer(figures: &Figures) -> Section {
     let ring_bytes = figures.buffer_bytes / u64::from(figures.streams);
-    let (each, fullest) = match figures.streams {
-        1 => (String::new(), ""),
+    let (each, fullest, each_by) = match figures.streams {
+        1 => (String::new(), "", ""),
         _ => (
             format!(", {} per stream", units::binary_bytes(ring_bytes)),
             " in the fullest stream",
+            " of a stream",
         ),
     };
+    let mut rows = vec![
+        row("size", units::binary_bytes(figures.buffer_bytes) + &each),
+        row(
+            "peak",
+            format!(
+                "{}{fullest} ({})",
+                units::binary_bytes(figures.buffer_peak_bytes),
+                units::percent(figures.buffer_peak_bytes as f64 / ring_bytes as f64)
+            ),
+        ),
+    ];
+    if let Some(excess_bytes) = excess_bytes(figures) {
+        let needed_bytes = (ring_bytes + excess_bytes) * u64::from(figures.streams);
+        rows.push(row(
+            "to lose none",
+            format!(
+                "about {}; stalls exceeded the buffer{each_by} by up to {}",
+                units::binary_bytes(needed_bytes.next_multiple_of(ADVISED_BYTES)),
+                units::binary_bytes(excess_bytes)
+            ),
+        ));
+    }
     Section {
         heading: "Buffer",
-        rows: vec![
-            row("size", units::binary_bytes(figures.buffer_bytes) + &each),
-            row(
-                "peak",
-                format!(
-                    "{}{fullest} ({})",
-                    units::binary_bytes(figures.buffer_peak_bytes),
-                    units::percent(figures.buffer_peak_bytes as f64 / ring_bytes as f64)
-                ),
-            ),
-        ],
+        rows,
     }
+}
+
+/// Returns the most bytes that a stream lost in one stall, if the recorder lost samples to stalls at a rate that the card
+/// sustains. Gaps that follow each other within [`STALLS_US`] count as one stall.
+fn excess_bytes(figures: &Figures) -> Option<u64> {
+    let is_recorder = figures.policy == "stream";
+    (is_recorder && is_below(figures, figures.sustained_bound_bytes_per_s?)).then_some(())?;
+    let payload_bytes = figures.payload_rate_bytes_per_s? * figures.duration_us as f64 / 1e6;
+    let sample_bytes = payload_bytes / figures.samples_written.max(1) as f64;
+    let samples_max = (0..=figures.streams).map(|stream| {
+        let of_stream = |gap: &&GapFigures| gap.stream.unwrap_or(0) == stream;
+        most_in_a_stall(figures.gaps.iter().filter(of_stream))
+    });
+    let samples_max = samples_max.max().unwrap_or(0);
+    (samples_max > 0).then_some((samples_max as f64 * sample_bytes).ceil() as u64)
+}
+
+fn most_in_a_stall<'a>(gaps: impl Iterator<Item = &'a GapFigures>) -> u64 {
+    let (mut most, mut samples, mut last_us) = (0, 0, 0);
+    for gap in gaps.filter(|gap| gap.cause == "busy") {
+        if gap.at_us > last_us + STALLS_US {
+            samples = 0;
+        }
+        (samples, last_us) = (samples + gap.samples, gap.at_us);
+        most = samples.max(most);
+    }
+    most
 }
 
 fn rate(figures: &Figures) -> Section {
@@ -135,12 +179,16 @@ fn rate(figures: &Figures) -> Section {
 
 /// Returns a clause for the table if samples were lost at a rate clearly below the bound; otherwise an empty string.
 fn lost_below(figures: &Figures, bound: f64) -> String {
-    let kept = figures.samples_written.max(1) as f64 / figures.samples_pushed.max(1) as f64;
-    let pushed = figures.file_rate_bytes_per_s / kept;
     match figures.samples_lost {
-        1.. if pushed * 1.1 < bound => "; this run lost samples".to_string(),
+        1.. if is_below(figures, bound) => "; this run lost samples".to_string(),
         _ => String::new(),
     }
+}
+
+/// Returns true if the samples arrived at a rate clearly below the bound.
+fn is_below(figures: &Figures, bound: f64) -> bool {
+    let kept = figures.samples_written.max(1) as f64 / figures.samples_pushed.max(1) as f64;
+    figures.file_rate_bytes_per_s / kept * 1.1 < bound
 }
 
 /// Describes the write loop whose sustained rate is the upper bound of the recorder's.

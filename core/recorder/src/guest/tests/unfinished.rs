@@ -199,14 +199,20 @@ fn an_open_recording_follows_the_recorder() {
 }
 
 #[test]
-fn a_recording_that_became_another_file_has_changed() {
-    for first in [UNNAMED, NAMED + 1, 0] {
+fn a_recording_that_became_another_file_or_disappeared_has_changed() {
+    let is_other = |first| short(b"LOG00002CSV", FILE, first, 500);
+    let is_gone = short(b"\xE5OG00002CSV", FILE, NAMED, 500);
+    for entry in [UNNAMED, NAMED + 1, 0]
+        .map(is_other)
+        .into_iter()
+        .chain([is_gone])
+    {
         recording(SHAPES[0], |served| {
             let mut file = served.open("LOG00000/LOG00002.CSV").unwrap();
             served.desk.publish(1, None);
-            served.change(|card| put_entry(card, 1, short(b"LOG00002CSV", FILE, first, 500)));
+            served.change(|card| put_entry(card, 1, entry));
             let refreshed = served.run(served.files().refresh(&mut file));
-            assert_eq!(refreshed, Err(FileError::Changed), "cluster {first}");
+            assert_eq!(refreshed, Err(FileError::Changed), "{entry:x?}");
         });
     }
 }
