@@ -65,7 +65,7 @@
 //! begin with a unit where one is free, and are up to an eighth shorter than [`Config::file_bytes`].
 //!
 //! **Samples take precedence.** File-system steps, reads and checkpoints get the card only when all rings can absorb
-//! them plus the longest stall, and steps that are not urgent wait for the end of a page. While other tasks read,
+//! them plus the longest stall, and steps that are not urgent wait for the end of a turn and of a page. While other tasks read,
 //! samples stay in the rings until they fill a page, which is then written in one burst. Urgent steps, such as preparing
 //! a file that is needed now, wait at most 20 ms.
 //!
