@@ -14,11 +14,10 @@ mod in_flight;
 
 use crate::defects::{BitErrors, Counterfeit, Defects, TornPage};
 use crate::state::{Reader, Writer};
-use crate::storage::Storage;
+use crate::storage::{BlockSet, Storage};
 use crate::{BLOCK_BYTES, Busy, Controller, Profile, StateError};
 use cardiograph_sim_world::{Random, Seed};
 use in_flight::{InFlight, Torn};
-use std::collections::HashSet;
 use std::fmt;
 use std::ops::Range;
 
@@ -80,7 +79,7 @@ pub struct Card {
     /// Contents that a card without defects would have. Stored only for a card that has defects or has been
     /// damaged.
     ideal: Option<Storage>,
-    unreadable: HashSet<u64>,
+    unreadable: BlockSet,
     defects: Defects,
     random: Random,
     controller: Controller,
@@ -111,7 +110,7 @@ impl Card {
         Card {
             storage: Storage::default(),
             ideal: (!defects.is_none()).then(Storage::default),
-            unreadable: HashSet::new(),
+            unreadable: BlockSet::default(),
             in_flight: InFlight::new(defects.volatile_blocks, controller.receives_ahead()),
             defects,
             random: seed.stream("defects"),

@@ -1,8 +1,8 @@
 //! Blocks in flight, and their rollback after a power cut.
 
 use crate::Block;
-use crate::storage::Storage;
-use std::collections::{HashSet, VecDeque};
+use crate::storage::{BlockSet, Storage};
+use std::collections::VecDeque;
 use std::ops::Range;
 
 /// Old contents of blocks whose new contents may not be in flash yet.
@@ -104,7 +104,7 @@ impl InFlight {
         block: u64,
         physical_block: u64,
         storage: &Storage,
-        unreadable: &HashSet<u64>,
+        unreadable: &BlockSet,
         ideal: Option<&Storage>,
     ) {
         let mut old = OldBlock {
@@ -130,7 +130,7 @@ impl InFlight {
         &mut self,
         now_ns: u64,
         storage: &mut Storage,
-        unreadable: &mut HashSet<u64>,
+        unreadable: &mut BlockSet,
         mut ideal: Option<&mut Storage>,
     ) -> Option<Torn> {
         self.complete_until(now_ns);
