@@ -1,5 +1,6 @@
 //! Experiments: a workload on a card on a board, and the operations of a run.
 
+use crate::recorded_writes;
 use crate::web::{self, WebServer};
 use cardiograph_sim_card::{BOARDS, Board, Card, Profile, Seed, TimedOperation, card_text};
 use cardiograph_store::run_on_card;
@@ -20,6 +21,8 @@ pub struct Experiment {
     pub set: Vec<(String, String)>,
     /// A web server that runs at the same time as the workload, and whose client downloads a file.
     pub server: Option<WebServer>,
+    /// Recorded writes of a file system that is not simulated, which take the place of those of the workload.
+    pub writes: Option<String>,
 }
 
 /// Workload of an experiment that consists of downloads only.
@@ -114,7 +117,7 @@ impl Operations {
         })
     }
 
-    fn files_of(&self, phase: usize) -> Range<u32> {
+    pub(crate) fn files_of(&self, phase: usize) -> Range<u32> {
         let first = |at: usize| self.first_files.get(at).copied().unwrap_or(u32::MAX);
         first(phase)..first(phase + 1)
     }
@@ -153,6 +156,7 @@ impl Experiment {
             workload: workload.to_string(),
             set: Vec::new(),
             server: None,
+            writes: None,
         }
     }
 
@@ -229,6 +233,12 @@ impl Experiment {
             operations.server_reads_ns = served.reads_ns;
             operations.driver_timeouts = served.driver_timeouts;
             return Ok((operations, served.card));
+        }
+        if let Some(name) = &self.writes {
+            let (timeouts, card) = recorded_writes::run(name, card, &board, &mut operations)
+                .map_err(|error| self.failed(&error))?;
+            operations.driver_timeouts = timeouts;
+            return Ok((operations, card));
         }
         let mut buffer = vec![0; workload.buffer_bytes()];
         let (run, card) = run_on_card(card, &board, &workload, &mut operations, &mut buffer)

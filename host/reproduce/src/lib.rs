@@ -4,6 +4,7 @@
 //!   studies/*.toml ── Row: a number, its role, the experiment behind it           (row.rs)
 //!                       │
 //!   Experiment: a workload on a card on a board ── run for each seed ──> writes   (experiment.rs)
+//!                       │ or recorded writes of a file system ───────> writes   (recorded_writes.rs)
 //!                       │ or with a web server at the same time ───> downloads   (web/mod.rs)
 //!                       │
 //!   Measure: mean, worst case, stall spacing ... ── a number for each seed        (measure.rs)
@@ -27,6 +28,7 @@ mod outcome;
 pub mod own_server;
 pub mod page;
 pub mod plot;
+mod recorded_writes;
 mod recording;
 mod row;
 mod stand_in;

@@ -320,6 +320,7 @@ fn over_lowest(values: &[Option<f64>]) -> Vec<f64> {
 pub fn in_unit(value: f64, unit: &str) -> f64 {
     value
         / match unit {
+            "s" => 1e9,
             "ms" | "MB/s" => 1e6,
             "kB" | "kB/s" => 1e3,
             "MiB/s" => 1_048_576.0,

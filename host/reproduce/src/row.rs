@@ -191,6 +191,7 @@ struct Keys {
     offsets_bytes: Option<[u64; 2]>,
     phase: Option<usize>,
     trace: Option<String>,
+    writes: Option<String>,
 }
 
 /// Keys that describe a web server; all are absent in experiments without a web server.
@@ -231,6 +232,7 @@ impl Keys {
             offsets_bytes: self.offsets_bytes.or(defaults.offsets_bytes),
             phase: self.phase.or(defaults.phase),
             trace: self.trace.clone().or_else(|| defaults.trace.clone()),
+            writes: self.writes.clone().or_else(|| defaults.writes.clone()),
         }
     }
 
@@ -256,6 +258,7 @@ impl Keys {
                     .map(|(path, value)| (path, value.to_string()))
                     .collect(),
                 server: self.server.unwrap_or_default().server()?,
+                writes: self.writes,
             },
             measure: self.measure.ok_or("`measure` is missing")?,
             threshold_ns: (self.threshold_ms.unwrap_or_default() * 1e6) as u64,
@@ -409,10 +412,10 @@ mod tests {
         };
         // Added later: two predictions with two cores, one with a download, and the web server's ten rows,
         // to two of which its two processor times were fitted. Then ten slowest and fastest downloads, three ratios of
-        // downloads, and two rows of figure 4.11.
+        // downloads, two rows of figure 4.11, and seven files on ext2.
         assert_eq!(
             (count(Role::Fit), count(Role::Prediction)),
-            (47 + 2, 44 + 2 + 1 + 8 + 10 + 3 + 2)
+            (47 + 2, 44 + 2 + 1 + 8 + 10 + 3 + 2 + 7)
         );
     }
 
@@ -460,6 +463,7 @@ mod tests {
             "other",
             "server",
             "trace",
+            "writes",
             "spread",
         ];
         for (name, text) in FILES {

@@ -38,6 +38,16 @@ impl RawCard {
         &self.clock
     }
 
+    /// Returns how many times the driver timed out on a busy card and was called again.
+    pub fn timeouts(&self) -> u64 {
+        self.device.timeouts()
+    }
+
+    /// Removes the card from the board.
+    pub fn into_card(self) -> Card {
+        self.device.into_card()
+    }
+
     /// Writes zeros to consecutive blocks.
     ///
     /// # Errors
