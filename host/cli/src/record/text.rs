@@ -121,11 +121,13 @@ fn buffer(figures: &Figures) -> Section {
     }
 }
 
-/// Returns the most bytes that a stream lost in one stall, if the recorder lost samples to stalls at a rate that the card
-/// sustains. Gaps that follow each other within [`STALLS_US`] count as one stall.
+/// Returns the most bytes that a stream lost in one stall, if the recorder lost a small part of the samples to stalls at a rate
+/// that the card sustains. Gaps that follow each other within [`STALLS_US`] count as one stall.
 fn excess_bytes(figures: &Figures) -> Option<u64> {
     let is_recorder = figures.policy == "stream";
-    (is_recorder && is_below(figures, figures.sustained_bound_bytes_per_s?)).then_some(())?;
+    let is_part = figures.samples_lost < figures.samples_pushed / 10;
+    let is_below = is_below(figures, figures.sustained_bound_bytes_per_s?);
+    (is_recorder && is_part && is_below).then_some(())?;
     let payload_bytes = figures.payload_rate_bytes_per_s? * figures.duration_us as f64 / 1e6;
     let sample_bytes = payload_bytes / figures.samples_written.max(1) as f64;
     let samples_max = (0..=figures.streams).map(|stream| {
