@@ -15,6 +15,9 @@ use std::ops::AddAssign;
 use std::process::Command;
 use std::sync::Arc;
 
+/// Blocks of a folder for 1,000 recordings and of its index (docs/formats.md).
+const FOLDER_BLOCKS: u64 = 335 + 250;
+
 /// Contents of a card at the end of a case.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Found {
@@ -89,10 +92,13 @@ impl History<'_> {
         self.volume.free_bytes.is_some() || self.sessions.iter().any(Session::is_full)
     }
 
-    /// Returns true if no free run has room for a file of each stream of the last session.
+    /// Returns true if no free run has room for a file of each stream of the last session, and for the folder of each.
     fn is_full(&self, card: &Card) -> Result<bool, String> {
         let longest_blocks = fat::longest_free_run(card, self.volume.start)?;
-        let needed = |session: &Session| session.plans.len() as u64 * session.file_blocks;
+        let cluster_blocks = u64::from(self.volume.cluster_bytes) / BLOCK_BYTES as u64;
+        let folder_blocks = FOLDER_BLOCKS + 2 * cluster_blocks;
+        let needed =
+            |session: &Session| session.plans.len() as u64 * (session.file_blocks + folder_blocks);
         let is_short = |session| longest_blocks < needed(session);
         Ok(self.sessions.last().is_some_and(is_short))
     }
