@@ -27,16 +27,17 @@
 //! 2. No sample is lost at any rate up to 95 % of what a plain CMD25 loop sustains on the same card, bus and
 //!    ring, counted in encoded file bytes. Binary streams share one file and one write and reach that bound.
 //!    CSV and line streams have a file each and take turns of up to 16 KiB, which costs throughput: two
-//!    streams with 32 KiB rings were measured without loss at two thirds of the bound. A new file begins once
-//!    one is prepared. Where the ring cannot absorb the file system's steps, the recorder delays rotation
-//!    rather than lose samples.
+//!    streams with 32 KiB rings were measured without loss at two thirds of the bound. This holds for the files that
+//!    are prepared before sampling begins, up to eight. Preparing more of them takes small writes to other places, after
+//!    which some cards stall: the ring has to hold these stalls, too. Where it does not, the recorder delays rotation,
+//!    and prepares the next file only when it is needed.
 //! 3. Above that rate, every lost sample is in exactly one [`Gap`], which states the samples' indices, count,
 //!    time and cause. The recorder reports gaps as events and writes them to the file as lines or blocks.
 //! 4. After a power loss, everything older than the [`Window`] is on the card, other files are untouched, and
 //!    the next mount makes the file system consistent. If meeting the window could lose samples, the recorder
 //!    exceeds the window instead and counts that in [`StreamSummary`].
-//! 5. Starting a new file loses no samples. Up to four streams share a card. The files are ordinary FAT
-//!    files.
+//! 5. Starting a file that is prepared takes no card time. Up to four streams share a card. The files are ordinary
+//!    FAT files.
 //! 6. Other tasks read and change files of the card before, during and after a recording ([`ReadDesk`],
 //!    [`CardFiles`], [`Change`]). They get the card between two pages of the recorder's writes, when the rings can
 //!    absorb that; the recorder counts the cost of reads.
