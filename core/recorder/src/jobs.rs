@@ -3,7 +3,9 @@
 use crate::reads::ReadDesk;
 use crate::recover::{close_or_discard, scan};
 use crate::steps::{Port, Steps};
-use crate::volume::{FileId, FileRecord, RESERVED_MAX, Request, Reserved, ShortText, Volume};
+use crate::volume::{
+    FileId, FileRecord, RESERVED_MAX, Removed, Request, Reserved, ShortText, Volume,
+};
 
 /// An operation with all its inputs. A job is one operation, except that a mount is followed by two for each
 /// slot.
@@ -50,7 +52,7 @@ pub(crate) enum Done {
     Closed(u8),
     Discarded(u8),
     /// The recording that was removed, if there was one.
-    Removed(Option<FileId>),
+    Removed(Option<Removed>),
     /// The change that another task requested.
     Changed,
 }

@@ -152,6 +152,11 @@ const _: () = assert!(URGENT_REMOVAL_US > 150 * PAGE_PATIENCE_US);
 /// steps.
 pub(crate) const URGENT_REMOVAL_US_MAX: u64 = 30_000_000;
 const _: () = assert!(URGENT_REMOVAL_US_MAX > 650 * PAGE_PATIENCE_US);
+/// Least length of the next file that may be removed per track before half of it is enough, as a multiple.
+pub(crate) const VAIN_LENGTHS: u32 = 2;
+/// Number of times that the least length is halved at most: from 4 GiB to less than [`FILE_BLOCKS_MIN`].
+pub(crate) const HALVINGS_MAX: u8 = 17;
+const _: () = assert!((u32::MAX / BLOCK_BYTES as u32) >> HALVINGS_MAX < FILE_BLOCKS_MIN);
 /// Maximum time that a file-system step waits for the end of a page, in us. Streams that need longer to fill a page do
 /// not let it wait.
 pub(crate) const PAGE_WAIT_US: u32 = 1_000_000;

@@ -19,8 +19,8 @@ use crate::control::Control;
 use crate::event::Event;
 use crate::gap::{Cause, Gap};
 use crate::limits::{
-    ENDING_ATTEMPTS, FULL_RETRY_US, HINT_BLOCKS, Limits, RETRY_US, SLEEP_PART_OF_RING,
-    SLEEP_US_MAX, SLEEP_US_MIN,
+    ENDING_ATTEMPTS, FILE_BLOCKS_MIN, FULL_RETRY_US, HALVINGS_MAX, HINT_BLOCKS, Limits, RETRY_US,
+    SLEEP_PART_OF_RING, SLEEP_US_MAX, SLEEP_US_MIN, VAIN_LENGTHS,
 };
 use crate::plan::{
     self, Action, Block, Card, Checkpoint, Conditions, Job, Outcome, Phase, Request, Room, State,
@@ -67,6 +67,10 @@ pub(crate) struct Shell<'a, M, C, D, E, const N: usize> {
     attempts: u32,
     /// Cause of losses while the card is away.
     away: Cause,
+    /// Length of the recordings that were removed since the last file was prepared, in units of [`FILE_BLOCKS_MIN`].
+    removed: u16,
+    /// Number of times that removals on this card made no room for a file, so that half the length became enough.
+    halvings: u8,
     /// True once sampling may begin.
     is_started: bool,
     /// True if some data could not be written at the end.
@@ -123,6 +127,8 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             asked: 0,
             attempts: ENDING_ATTEMPTS,
             away: Cause::CardFailed,
+            removed: 0,
+            halvings: 0,
             is_started: false,
             has_given_up: false,
             is_serving: false,
@@ -526,9 +532,26 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         let rates = self.of_track(at).map(|stream| stream.rate);
         let bytes: u64 = rates.map(|rate| rate.bytes_in(us)).sum();
         let most = self.config.file_bytes / 2 / BLOCK_BYTES as u32;
-        u32::try_from(bytes / BLOCK_BYTES as u64)
-            .map_or(most, |blocks| blocks.min(most))
-            .max(least)
+        let blocks =
+            u32::try_from(bytes / BLOCK_BYTES as u64).map_or(most, |blocks| blocks.min(most));
+        (blocks >> self.halvings).max(least)
+    }
+
+    /// Takes note of a recording that was removed. Where other files divide the free space, no removal may make room for a
+    /// file of the least length, and all recordings would be lost. So half of it is enough after several times that length
+    /// was removed: tracks take turns in the folders, so that the room for one is made together with that for the others.
+    fn note_removed(&mut self, blocks: u32) {
+        let units = blocks.div_ceil(FILE_BLOCKS_MIN);
+        self.removed = self
+            .removed
+            .saturating_add(u16::try_from(units).unwrap_or(u16::MAX));
+        let least = (0..self.state.track_count).map(|at| self.blocks_min(at));
+        let least = least.max().unwrap_or(0).div_ceil(FILE_BLOCKS_MIN);
+        let enough = VAIN_LENGTHS * u32::from(self.state.track_count) * least;
+        if u32::from(self.removed) >= enough.min(u16::MAX.into()) {
+            self.removed = 0;
+            self.halvings = (self.halvings + 1).min(HALVINGS_MAX);
+        }
     }
 
     /// Puts the file being written aside, to be closed later. A file without blocks is reused.

@@ -191,10 +191,20 @@ pub struct Request {
     pub blocks: u32,
     /// Minimum useful length in blocks.
     pub blocks_min: u32,
-    /// Number of files of this length for which the free run must have room; if it has not, they share it.
+    /// Number of files, this one included, that are still to get their space. If no free run has room for all of them, this one
+    /// gets at most its share of the longest.
     pub shares: u8,
     /// Value stored with the file until it is closed.
     pub note: u32,
+}
+
+/// A recording that was removed to make room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Removed {
+    /// Identifies the recording.
+    pub id: FileId,
+    /// Length of the run that it occupied, in blocks.
+    pub blocks: u32,
 }
 
 /// A finished recording, as listed in the index.
@@ -307,7 +317,7 @@ pub trait Volume<B: Blocks> {
     /// Removes an unfinished file. If it had the last number, the next recording gets that number again.
     async fn discard(&mut self, card: &mut B, slot: u8) -> Result<(), Self::Error>;
     /// Removes the oldest finished recording to make room. Returns `None` if there is none.
-    async fn remove_oldest(&mut self, card: &mut B) -> Result<Option<FileId>, Self::Error>;
+    async fn remove_oldest(&mut self, card: &mut B) -> Result<Option<Removed>, Self::Error>;
     /// Carries out a change that another task requested. A volume without a [`file_system`](Volume::file_system)
     /// receives no changes.
     async fn change(
@@ -431,8 +441,8 @@ pub(crate) mod tests {
             Ok(())
         }
 
-        async fn remove_oldest(&mut self, _: &mut B) -> Result<Option<FileId>, ErrorKind> {
-            Ok(self.old.pop())
+        async fn remove_oldest(&mut self, _: &mut B) -> Result<Option<Removed>, ErrorKind> {
+            Ok(self.old.pop().map(|id| Removed { id, blocks: 0 }))
         }
 
         fn take_removed(&mut self) -> Option<FileId> {

@@ -202,7 +202,7 @@ pub(crate) use walk::Walk;
 use crate::changes::ChangeTask;
 use crate::guest::{FileError, FileSystem};
 use crate::volume::{
-    Blocks, ErrorKind, Extent, FileId, FileRecord, RESERVED_MAX, Request, Reserved, Volume,
+    Blocks, ErrorKind, Extent, FileId, FileRecord, RESERVED_MAX, Removed, Request, Reserved, Volume,
 };
 use cardiograph_card::{BLOCK_BYTES, Block};
 use hadris_fat_raw::{ATTR_ARCHIVE, ATTR_HIDDEN, ATTR_SYSTEM};
@@ -500,7 +500,7 @@ impl<B: Blocks> Volume<B> for FatVolume {
         self.done_freeing(card, file, 0).await
     }
 
-    async fn remove_oldest(&mut self, card: &mut B) -> Result<Option<FileId>, Self::Error> {
+    async fn remove_oldest(&mut self, card: &mut B) -> Result<Option<Removed>, Self::Error> {
         self.check_ready()?;
         self.remove_one(card).await
     }

@@ -10,7 +10,7 @@ use super::index::IndexRecord;
 use super::record::{ENTRIES_OF_BLOCK, File, Intent, Kind, Place, Series};
 use super::series::in_folder;
 use super::{Error, FatVolume};
-use crate::volume::{Blocks, FOLDER_RECORDINGS_MAX, FileId};
+use crate::volume::{Blocks, FOLDER_RECORDINGS_MAX, FileId, Removed};
 use hadris_fat_raw::{ATTR_READ_ONLY, ATTR_SYSTEM};
 
 /// Index data of a recording's file.
@@ -39,7 +39,7 @@ impl FatVolume {
     pub(super) async fn remove_one<B: Blocks>(
         &mut self,
         card: &mut B,
-    ) -> Result<Option<FileId>, Error<B::Error>> {
+    ) -> Result<Option<Removed>, Error<B::Error>> {
         let mut oldest: Option<(u32, File)> = None;
         for at in 0..self.record.series.len() {
             let Some(series) = self.record.series[at] else {
@@ -55,7 +55,8 @@ impl FatVolume {
             return Ok(None);
         };
         self.remove_recording(card, file).await?;
-        Ok(file.id())
+        let blocks = file.clusters * self.layout.cluster_blocks;
+        Ok(file.id().map(|id| Removed { id, blocks }))
     }
 
     /// Removes a finished recording.

@@ -4,7 +4,7 @@ use super::card::{CARD_BLOCKS, Disk, Slot};
 use crate::changes::ChangeTask;
 use crate::fat::Error;
 use crate::guest::{self, FileError};
-use crate::volume::{Blocks, ErrorKind, FileId, FileRecord, Request, Reserved, Volume};
+use crate::volume::{Blocks, ErrorKind, FileId, FileRecord, Removed, Request, Reserved, Volume};
 use crate::{DosTime, FatVolume};
 use cardiograph_card::Block;
 use core::pin::pin;
@@ -97,7 +97,7 @@ impl<B: Blocks> Volume<B> for Rooms<'_> {
         self.volume.discard(card, slot).await
     }
 
-    async fn remove_oldest(&mut self, card: &mut B) -> Result<Option<FileId>, Self::Error> {
+    async fn remove_oldest(&mut self, card: &mut B) -> Result<Option<Removed>, Self::Error> {
         let removed = self.volume.remove_oldest(card).await?;
         if removed.is_some() {
             self.slot.is_taken.set(false);

@@ -8,7 +8,7 @@ use crate::jobs::{Done, Order};
 use crate::plan::{self, Action, Job, Outcome, Room};
 use crate::stream::StreamSummary;
 use crate::track::NameState;
-use crate::volume::{FileId, FileRecord};
+use crate::volume::{FileId, FileRecord, Removed};
 use cardiograph_card::{BLOCK_BYTES, BlockDevice};
 use embedded_hal_async::delay::DelayNs;
 
@@ -53,20 +53,24 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     /// Evaluates the result of a job.
     pub(crate) fn take_done(&mut self, done: Done) {
         match done {
-            Done::Mounted(Some(id)) | Done::Removed(Some(id)) => {
-                if let Some(reads) = self.reads {
-                    reads.note_change();
+            Done::Mounted(removed) => {
+                (self.removed, self.halvings) = (0, 0);
+                if let Some(id) = removed {
+                    self.report_removed(id);
                 }
-                report(&mut self.events, self.reads, Event::Removed { id });
+            }
+            Done::Removed(Some(Removed { id, blocks })) => {
+                self.note_removed(blocks);
+                self.report_removed(id);
             }
             Done::Recovered(Some(record)) => {
                 report(&mut self.events, self.reads, Event::Recovered { record })
             }
-            Done::Mounted(None) | Done::Found(_) | Done::Recovered(None) => (),
-            Done::Removed(None) => (),
+            Done::Found(_) | Done::Recovered(None) | Done::Removed(None) => (),
             Done::Changed => self.end_change(Ok(())),
             Done::Named(id) => self.publish_name(id),
             Done::Reserved(at, reserved) => {
+                self.removed = 0;
                 if reserved.extent.blocks < self.request(at).blocks {
                     report(
                         &mut self.events,
@@ -187,6 +191,13 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
                 self.apply(Action::ReportFull(track), Outcome::Done);
             }
         }
+    }
+
+    fn report_removed(&mut self, id: FileId) {
+        if let Some(reads) = self.reads {
+            reads.note_change();
+        }
+        report(&mut self.events, self.reads, Event::Removed { id });
     }
 
     /// Reports that a track has no room.

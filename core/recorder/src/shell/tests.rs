@@ -3,8 +3,10 @@
 use super::test_rig::*;
 use super::*;
 use crate::control::FlushState;
+use crate::jobs::Done;
 use crate::reads::ReadClass;
 use crate::session::Session;
+use crate::volume::Removed;
 use std::string::{String, ToString};
 use std::vec;
 use std::vec::Vec;
@@ -457,6 +459,48 @@ fn files_for_which_recordings_are_removed_have_a_least_length() {
                 blocks, due,
                 "{when_full:?} {room:?} {file_bytes} {is_shared}"
             );
+        });
+    }
+}
+
+/// Other files may divide the free space so that no removal makes room for the whole length: without a limit, all
+/// recordings would be removed.
+#[test]
+fn half_the_length_is_enough_after_removals_in_vain() {
+    let mut case = CASE;
+    case.streams[0].rate = 200_000;
+    let config = Config {
+        when_full: WhenFull::RemoveOldest,
+        file_bytes: 4 << 20,
+        ..Config::default()
+    };
+    for is_shared in [true, false] {
+        case.is_shared = is_shared;
+        let tracks = if is_shared { 1 } else { 2 };
+        with(&case, config, |shell, _, _| {
+            let id = shell.id(0, 1);
+            let remove = |shell: &mut Tested, blocks| {
+                shell.take_done(Done::Removed(Some(Removed { id, blocks })));
+            };
+            // 2 MiB, half of the requested length.
+            assert_eq!(shell.request(0).blocks_min, 4096);
+            remove(shell, 4096 * 2 * tracks - 128);
+            assert_eq!(shell.request(0).blocks_min, 4096);
+            remove(shell, 1);
+            assert_eq!(shell.request(0).blocks_min, 2048);
+            // A file that fits does not unite the free space.
+            remove(shell, 2048 * 2 * tracks - 128);
+            shell.take_done(Done::Reserved(0, reserved(2, 200_000, 4096)));
+            remove(shell, 2048 * 2 * tracks - 128);
+            assert_eq!(shell.request(0).blocks_min, 2048);
+            remove(shell, u32::MAX);
+            assert_eq!(shell.request(0).blocks_min, 1024);
+            for _ in 0..300 {
+                remove(shell, u32::MAX);
+            }
+            assert_eq!(shell.request(0).blocks_min, 128);
+            shell.take_done(Done::Mounted(None));
+            assert_eq!(shell.request(0).blocks_min, 4096, "another card");
         });
     }
 }

@@ -339,7 +339,8 @@ impl Rig {
     }
 
     pub fn remove_oldest(&mut self) -> Result<Option<FileId>, Error> {
-        done(self.volume.remove_oldest(&mut self.disk))
+        let removed = done(self.volume.remove_oldest(&mut self.disk));
+        removed.map(|removed| removed.map(|removed| removed.id))
     }
 
     pub fn reserved(&self) -> Vec<Reserved> {

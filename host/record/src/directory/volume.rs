@@ -4,7 +4,7 @@ use super::files::remove;
 use super::{Access, BLOCKS_MAX, DirectoryError, DirectoryVolume, NO_BLOCK, Startup, start_of};
 use cardiograph_card::BLOCK_BYTES;
 use cardiograph_recorder::{
-    Blocks, ErrorKind, Extent, FileId, FileRecord, RESERVED_MAX, Request, Reserved, Volume,
+    Blocks, ErrorKind, Extent, FileId, FileRecord, RESERVED_MAX, Removed, Request, Reserved, Volume,
 };
 use std::sync::atomic::Ordering;
 
@@ -254,13 +254,16 @@ impl<B: Blocks> Volume<B> for DirectoryVolume {
         Ok(())
     }
 
-    async fn remove_oldest(&mut self, _: &mut B) -> Result<Option<FileId>, DirectoryError> {
+    async fn remove_oldest(&mut self, _: &mut B) -> Result<Option<Removed>, DirectoryError> {
         let oldest = self.folder.borrow().oldest();
         let Some((id, path)) = self.failure.note(oldest)? else {
             return Ok(None);
         };
+        let bytes = path.metadata().map_or(0, |metadata| metadata.len());
+        let blocks = bytes.div_ceil(BLOCK_BYTES as u64);
+        let blocks = u32::try_from(blocks).unwrap_or(u32::MAX);
         self.failure.note(remove(&path))?;
-        Ok(Some(id))
+        Ok(Some(Removed { id, blocks }))
     }
 
     /// Returns `None`: in a directory, a removal is a single system call, so no removal is ever pending.

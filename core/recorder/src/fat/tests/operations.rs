@@ -5,7 +5,7 @@ use super::*;
 use crate::fat::record::{File, Kind};
 use crate::fat::{DirEntry, Error, Node};
 use crate::guest::FileError;
-use crate::volume::{ErrorKind, FileId, FileRecord, Request, Volume};
+use crate::volume::{ErrorKind, FileId, FileRecord, Removed, Request, Volume};
 
 const REQUEST: Request = Request {
     prefix: *b"REC",
@@ -45,7 +45,7 @@ pub(super) fn record(rig: &mut Rig, volume: &mut FatVolume, bytes: u64) {
 
 fn removed(rig: &mut Rig, volume: &mut FatVolume) -> Option<u32> {
     let removed = done(volume.remove_oldest(&mut rig.disk));
-    removed.map(|id: FileId| id.number)
+    removed.map(|removed| removed.id.number)
 }
 
 #[test]
@@ -104,7 +104,9 @@ fn the_recording_that_was_closed_first_is_removed_first() {
         done(volume.close(&mut rig.disk, slot, &file));
     }
     for (prefix, number) in order {
-        let id = done(volume.remove_oldest(&mut rig.disk)).unwrap();
+        let Removed { id, blocks } = done(volume.remove_oldest(&mut rig.disk)).unwrap();
+        let cluster_blocks = rig.layout.cluster_blocks;
+        assert_eq!(blocks, 2_u32.next_multiple_of(cluster_blocks), "600 B");
         assert_eq!((id.prefix, id.number), (prefix, number));
     }
 }
