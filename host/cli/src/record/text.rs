@@ -126,7 +126,7 @@ fn buffer(figures: &Figures) -> Section {
 fn excess_bytes(figures: &Figures) -> Option<u64> {
     let is_recorder = figures.policy == "stream";
     let is_part = figures.samples_lost < figures.samples_pushed / 10;
-    let is_below = is_below(figures, figures.sustained_bound_bytes_per_s?);
+    let is_below = arrival_rate_bytes_per_s(figures) < figures.sustained_bound_bytes_per_s?;
     (is_recorder && is_part && is_below).then_some(())?;
     let payload_bytes = figures.payload_rate_bytes_per_s? * figures.duration_us as f64 / 1e6;
     let sample_bytes = payload_bytes / figures.samples_written.max(1) as f64;
@@ -182,15 +182,17 @@ fn rate(figures: &Figures) -> Section {
 /// Returns a clause for the table if samples were lost at a rate clearly below the bound; otherwise an empty string.
 fn lost_below(figures: &Figures, bound: f64) -> String {
     match figures.samples_lost {
-        1.. if is_below(figures, bound) => "; this run lost samples".to_string(),
+        1.. if arrival_rate_bytes_per_s(figures) * 1.1 < bound => {
+            "; this run lost samples".to_string()
+        }
         _ => String::new(),
     }
 }
 
-/// Returns true if the samples arrived at a rate clearly below the bound.
-fn is_below(figures: &Figures, bound: f64) -> bool {
+/// Returns the rate at which the files would have grown if no sample had been lost.
+fn arrival_rate_bytes_per_s(figures: &Figures) -> f64 {
     let kept = figures.samples_written.max(1) as f64 / figures.samples_pushed.max(1) as f64;
-    figures.file_rate_bytes_per_s / kept * 1.1 < bound
+    figures.file_rate_bytes_per_s / kept
 }
 
 /// Describes the write loop whose sustained rate is the upper bound of the recorder's.
