@@ -27,10 +27,10 @@
 //! 2. No sample is lost at any rate up to 95 % of what a plain CMD25 loop sustains on the same card, bus and
 //!    ring, counted in encoded file bytes. Binary streams share one file and one write and reach that bound.
 //!    CSV and line streams have a file each and take turns of up to 16 KiB, which costs throughput: two
-//!    streams with 32 KiB rings were measured without loss at two thirds of the bound. This holds for the files that
-//!    are prepared before sampling begins, up to eight. Preparing more of them takes small writes to other places, after
-//!    which some cards stall: the ring has to hold these stalls, too. Where it does not, the recorder delays rotation,
-//!    and prepares the next file only when it is needed.
+//!    streams with 32 KiB rings were measured without loss at two thirds of the bound. Up to eight files are prepared
+//!    before sampling begins. To prepare more, the recorder writes small blocks to other places, after which some cards
+//!    stall; at high rates, samples are lost if the ring does not hold these stalls as well. In that case the recorder
+//!    delays rotation, and prepares the next file only when it is needed.
 //! 3. Above that rate, every lost sample is in exactly one [`Gap`], which states the samples' indices, count,
 //!    time and cause. The recorder reports gaps as events and writes them to the file as lines or blocks.
 //! 4. After a power loss, everything older than the [`Window`] is on the card, other files are untouched, and
@@ -66,9 +66,9 @@
 //! begin with a unit where one is free, and are up to an eighth shorter than [`Config::file_bytes`].
 //!
 //! **Samples take precedence.** File-system steps, reads and checkpoints get the card only when all rings can absorb
-//! them plus the longest stall, and steps that are not urgent wait for the end of a turn and of a page. While other tasks read,
-//! samples stay in the rings until they fill a page, which is then written in one burst. Urgent steps, such as preparing
-//! a file that is needed now, wait at most 20 ms.
+//! them plus the longest stall, and steps that are not urgent wait for the end of a turn and of a page. While other
+//! tasks read, samples stay in the rings until they fill a page, which is then written in one burst. Urgent steps, such
+//! as preparing a file that is needed now, wait at most 20 ms.
 //!
 //! # A checkpoint, step by step
 //!
@@ -196,7 +196,7 @@ pub use steps::Port;
 pub use stream::{StreamConfig, StreamSummary, Window};
 pub use volume::{
     Blocks, ErrorKind, Extent, FOLDER_RECORDINGS_MAX, FileId, FileRecord, NUMBER_LAST, Name,
-    RESERVED_MAX, Request, Reserved, ShortText, Volume,
+    RESERVED_MAX, Removed, Request, Reserved, ShortText, Volume,
 };
 pub use watched::Figures;
 
