@@ -6,6 +6,7 @@ use crate::{
     arduino, boards, c, crates, dist, english, fatfs, firmware, fuzz, packages, page, playground,
     power_cut, python, qemu, readme, rp2040, size,
 };
+use std::time::Instant;
 
 /// Crates that run on devices.
 const DEVICE_CRATES: [&str; 6] = [
@@ -30,10 +31,63 @@ const LOG_TEST: [&str; 6] = [
 /// Number of inputs to each fuzz target; these take a few seconds.
 const FUZZ_RUNS: u32 = 30_000;
 
+/// A test outside the workspace's `cargo test`: its name, and the function that runs it and returns how many tests passed.
+type Test = (&'static str, fn() -> Result<usize, String>);
+
+/// These run only if all tests of the workspace pass.
+const LATER_TESTS: [Test; 16] = [
+    ("power cuts", power_cut::all),
+    ("crates", crates::all),
+    ("FatFS", fatfs::all),
+    ("firmware", firmware::all),
+    ("Arduino", arduino::all),
+    ("C", c::all),
+    ("RP2040", rp2040::all),
+    ("network", qemu::all),
+    ("boards", boards::one),
+    ("page", page::all),
+    ("playground", playground::test),
+    ("Python", python::tests),
+    ("size", size::all),
+    ("targets", dist::check_targets),
+    ("README", readme::commands),
+    ("fuzzing", || fuzz::all(fuzz::Effort::Runs(FUZZ_RUNS))),
+];
+
 /// Runs every check and prints the number of tests at the end.
 pub fn everything() -> Result<(), String> {
-    packages::install(packages::FOR_TESTS)?;
-    packages::install_python(packages::PYTHON_FOR_TESTS)?;
+    timed("packages", || {
+        packages::install(packages::FOR_TESTS)?;
+        packages::install_python(packages::PYTHON_FOR_TESTS)
+    })?;
+    timed("checks", checks)?;
+    let mut count = timed("workspace", || {
+        cargo_tests(&["--workspace", "--no-fail-fast"])
+    })?;
+    let log = timed("logging", || cargo_tests(&LOG_TEST))?;
+    count.passed += log.passed;
+    count.failed += log.failed;
+    if count.failed == 0 {
+        for (name, test) in LATER_TESTS {
+            count.passed += timed(name, test)?;
+        }
+    }
+    println!("\n{} passed, {} failed", count.passed, count.failed);
+    if count.failed > 0 {
+        return Err(String::from("some tests failed; see the output above"));
+    }
+    Ok(())
+}
+
+/// Runs a part and prints how long it took, also if it failed: CI's time is limited.
+fn timed<T>(name: &str, part: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    let start = Instant::now();
+    let result = part();
+    println!("\n{name}: {} s", start.elapsed().as_secs());
+    result
+}
+
+fn checks() -> Result<(), String> {
     check(&mut cargo(&["fmt", "--all", "--check"]))?;
     check(&mut cargo(&[
         "clippy",
@@ -58,35 +112,7 @@ pub fn everything() -> Result<(), String> {
     device_crates_build()?;
     // The workspace in fuzz/ is not part of the checks above, and its runs come last.
     fuzz::build()?;
-    english::all()?;
-
-    let mut count = cargo_tests(&["--workspace", "--no-fail-fast"])?;
-    let log = cargo_tests(&LOG_TEST)?;
-    count.passed += log.passed;
-    count.failed += log.failed;
-    if count.failed == 0 {
-        count.passed += power_cut::all()?;
-        count.passed += crates::all()?;
-        count.passed += fatfs::all()?;
-        count.passed += firmware::all()?;
-        count.passed += arduino::all()?;
-        count.passed += c::all()?;
-        count.passed += rp2040::all()?;
-        count.passed += qemu::all()?;
-        count.passed += boards::one()?;
-        count.passed += page::all()?;
-        count.passed += playground::test()?;
-        count.passed += python::tests()?;
-        count.passed += size::all()?;
-        count.passed += dist::check_targets()?;
-        count.passed += readme::commands()?;
-        count.passed += fuzz::all(fuzz::Effort::Runs(FUZZ_RUNS))?;
-    }
-    println!("\n{} passed, {} failed", count.passed, count.failed);
-    if count.failed > 0 {
-        return Err(String::from("some tests failed; see the output above"));
-    }
-    Ok(())
+    english::all()
 }
 
 fn device_crates_build() -> Result<(), String> {
