@@ -246,12 +246,14 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
                 _ => usize::MAX,
             };
             let sharing = self.sharing(track);
-            let step = self.mark_step(track, now_us);
-            let Some(position) =
+            let step = self.checkpoint_step(track, now_us);
+            let Some(mut position) =
                 self.tracks[usize::from(track)].position(&self.files, file, sharing, step, now_us)
             else {
                 continue;
             };
+            let unfinished = self.of_track(track).map(Stream::unfinished_blocks);
+            position.others = unfinished.sum::<u32>() - self.streams[at].unfinished_blocks();
             let stream = &mut self.streams[at];
             let consumer = &mut stream.consumer;
             if let (_, Some(gap)) = stream.encoder.fill(&position, consumer, limit) {
@@ -369,7 +371,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         };
         let files = &self.tracks[usize::from(track)];
         let sharing = self.sharing(track);
-        let step = self.mark_step(track, now_us);
+        let step = self.checkpoint_step(track, now_us);
         let (Some(position), Some(space)) = (
             files.position(&self.files, file, sharing, step, now_us),
             files.file.and_then(|open| self.files.space(open.slot)),

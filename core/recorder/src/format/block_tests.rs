@@ -229,6 +229,28 @@ fn unfinished_blocks_are_those_that_a_checkpoint_writes() {
     }
 }
 
+/// A sample that continued in the next page would carry the checkpoint past the end of this one.
+#[test]
+fn no_sample_continues_where_a_wanted_checkpoint_may_end() {
+    for (step, others) in [(8, 0), (8, 1), (8, 3), (64, 0), (1, 0), (0, 0)] {
+        with(BINARY, None, |rig| {
+            (rig.position.step, rig.position.others) = (step, others);
+            let mut continued = 0;
+            for _ in 0..200 {
+                rig.push(70);
+                assert_eq!(rig.fill(usize::MAX), Filled::Full);
+                rig.write();
+                let is_end = step > 1 && (rig.position.index + others) % step == 0;
+                let unfinished = rig.encoder.unfinished_blocks();
+                assert!(unfinished == 0 || !is_end, "block {}", rig.position.index);
+                continued += unfinished;
+            }
+            // Of seven blocks, one ends with a sample: 472 = 7 * 67 + 3.
+            assert!(continued > 140, "{continued}");
+        });
+    }
+}
+
 #[test]
 fn a_file_without_data_stays_empty() {
     for format in FORMATS {

@@ -34,6 +34,8 @@ impl Encoder {
             self.write_header(position, schema);
             return Filled::Full;
         }
+        // A sample that continues in the next block would carry a checkpoint past the end of the page.
+        let may_continue = position.step <= 1 || !position.ends_step();
         while self.len < PAYLOAD_BYTES {
             if self.written == 0 {
                 self.choose_item(consumer, intake);
@@ -45,6 +47,12 @@ impl Encoder {
                 }
                 self.write_gap();
                 return Filled::Full;
+            }
+            if self.written == 0
+                && !may_continue
+                && self.len + schema.sample_bytes() > PAYLOAD_BYTES
+            {
+                break;
             }
             if !self.write_sample(consumer, schema.sample_bytes(), intake) {
                 return self.dry(consumer);

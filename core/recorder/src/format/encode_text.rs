@@ -61,10 +61,7 @@ impl Encoder {
 
     /// Returns true if this block has to end with a mark. No line may continue past it.
     fn is_mark_block(position: &FilePosition) -> bool {
-        is_mark_block(position.index)
-            || position.left() == 1
-            // Without a step, the only multiple is 0.
-            || (position.index + 1).is_multiple_of(position.step)
+        is_mark_block(position.index) || position.left() == 1 || position.ends_step()
     }
 
     /// Writes the line with the mark, or as much of it as fits into the block. Sealing adds the fields.

@@ -13,8 +13,10 @@ pub(crate) struct FilePosition {
     pub(crate) durable: u32,
     /// Length of the file in blocks.
     pub(crate) blocks: u32,
-    /// Text: interval in blocks between marks in addition to the mandatory ones; 0 for none.
+    /// Interval in blocks of the places where a wanted checkpoint may end, at the ends of pages; 0 for none.
     pub(crate) step: u32,
+    /// Unfinished blocks of the other streams, which a checkpoint pushes as well.
+    pub(crate) others: u32,
     /// Number of streams that share the file; at least 1.
     pub(crate) streams: u8,
     /// Time at which the file began, in us.
@@ -33,6 +35,7 @@ impl FilePosition {
             durable: 0,
             blocks,
             step: 0,
+            others: 0,
             streams: streams.max(1),
             begun_us,
             age_ms: 0,
@@ -65,6 +68,12 @@ impl FilePosition {
     /// one for each of the other streams.
     pub(crate) fn may_split(&self) -> bool {
         self.left() > u32::from(self.streams)
+    }
+
+    /// Returns true if a wanted checkpoint may end with the next block, provided that nothing continues after it.
+    pub(crate) fn ends_step(&self) -> bool {
+        // Without a step, the only multiple is 0.
+        (self.index + self.others + 1).is_multiple_of(self.step)
     }
 
     /// Returns the field `durable` of the next block: in block 0, which has nothing before it, the file's

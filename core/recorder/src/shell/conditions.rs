@@ -18,8 +18,8 @@ use embedded_hal_async::delay::DelayNs;
 impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     Shell<'a, M, C, D, E, N>
 {
-    /// Returns the interval of additional marks in text files, in blocks; 0 for none.
-    pub(super) fn mark_step(&self, track: u8, now_us: u64) -> u32 {
+    /// Returns the interval of the places where the wanted checkpoint of a track may end, in blocks; 0 for none.
+    pub(super) fn checkpoint_step(&self, track: u8, now_us: u64) -> u32 {
         let state = &self.state.tracks[usize::from(track)];
         match state.checkpoint {
             Checkpoint::Wanted if !self.is_step_over(track, now_us) => self.step_blocks(track),
@@ -104,7 +104,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     ///
     /// - twice the recent cost of a checkpoint and of writing the ring's contents;
     /// - the wait for the end of a page;
-    /// - the longest stall;
+    /// - the longest stall, and writing what arrives meanwhile;
     /// - the cost of a read, while other tasks read.
     pub(super) fn lead_us(&self, stream: &Stream) -> u64 {
         let waiting = stream.consumer.level_bytes() as u64;
@@ -115,6 +115,9 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
                 self.step_us(stream.track)
             }
             + u64::from(self.costs.longest_us)
+            + self
+                .costs
+                .us_to_write(stream.rate.bytes_in(self.costs.longest_us))
             + u64::from(if self.now.is_reading {
                 self.costs.read.us()
             } else {

@@ -61,13 +61,19 @@ impl Case {
                 self.of_track(0).iter().map(fill_us).min().unwrap()
             }
         };
-        let write_us = of.level.div_ceil(512) as u64 * self.measured.block;
+        let blocks_us = |bytes: u64| bytes.div_ceil(512) * self.measured.block;
+        let write_us = blocks_us(of.level as u64);
+        let stalled_us = blocks_us((of.rate * self.measured.longest).div_ceil(SECOND_US));
         let read_us = if self.is_reading {
             self.measured.read
         } else {
             0
         };
-        2 * (self.measured.commit + write_us) + wait_us + self.measured.longest + read_us
+        2 * (self.measured.commit + write_us)
+            + wait_us
+            + self.measured.longest
+            + stalled_us
+            + read_us
     }
 
     /// Every ring has room for what arrives in `us`, and during the longest stall; or a sixteenth of it for the former.
@@ -287,10 +293,10 @@ fn checkpoints_wait_for_the_ends_of_pages_as_long_as_the_window_allows() {
                 let is_end = step == 1 || index % step == 0 || is_over;
                 assert_eq!(shell.is_page_end(0, NOW_US), is_end, "{age_us} us");
                 shell.state.tracks[0].checkpoint = Checkpoint::None;
-                assert_eq!(shell.mark_step(0, NOW_US), 0);
+                assert_eq!(shell.checkpoint_step(0, NOW_US), 0);
                 shell.state.tracks[0].checkpoint = Checkpoint::Wanted;
                 let marks = if is_over { 0 } else { step };
-                assert_eq!(shell.mark_step(0, NOW_US), marks, "{age_us} us");
+                assert_eq!(shell.checkpoint_step(0, NOW_US), marks, "{age_us} us");
                 // 472 bytes of samples in a block, and one block for the rest.
                 let end = (index + covered / 472 + 1).div_ceil(step) * step;
                 let needed = end.min(blocks).saturating_sub(index) as usize * 512;
