@@ -6,7 +6,6 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-const CRATE: &str = "cardiograph-python";
 /// Library that cargo builds, and the module that Python imports.
 const LIBRARY: &str = "libcardiograph_native.so";
 const MODULE: &str = "cardiograph_native.abi3.so";
@@ -16,9 +15,15 @@ const MODULE: &str = "cardiograph_native.abi3.so";
 pub fn tests() -> Result<usize, String> {
     let environment = target().join("python-package/environment");
     packages::install_python_to(&environment, packages::PYTHON_FOR_PACKAGE)?;
-    // Together, so that dependencies are built once.
-    let both = ["--package", CRATE, "--package", "cardiograph"];
-    check(cargo(&["build", "--quiet"]).args(both))?;
+    // With the features of the workspace's tests, so that their dependencies are not built a second time.
+    check(&mut cargo(&[
+        "build",
+        "--quiet",
+        "--workspace",
+        "--lib",
+        "--bins",
+        "--tests",
+    ]))?;
     let package = stage()?;
     let mut pytest = Command::new(environment.join("bin/python3"));
     pytest.args(["-m", "pytest", "-q", "--color=no"]);
