@@ -139,6 +139,8 @@ const _: () = assert!(LATE_PART_OF_RING < ROOM_PART);
 pub(crate) const LATE_PART: u64 = 16;
 /// Age of the data at risk, in windows, from which a checkpoint begins however full the rings are.
 pub(crate) const LATE_WINDOWS: u64 = 4;
+/// The least such age, in us: with short windows, checkpoints would fill the rings.
+pub(crate) const LATE_US_MIN: u64 = 4_000_000;
 /// Stall assumed for a step on a card that has not stalled yet, in us.
 pub(crate) const STEP_STALL_US: u32 = 40_000;
 /// Files are prepared at any cost when the remaining space in the open and prepared files lasts no longer than this.
@@ -152,6 +154,9 @@ const _: () = assert!(URGENT_REMOVAL_US > 150 * PAGE_PATIENCE_US);
 /// steps.
 pub(crate) const URGENT_REMOVAL_US_MAX: u64 = 30_000_000;
 const _: () = assert!(URGENT_REMOVAL_US_MAX > 650 * PAGE_PATIENCE_US);
+/// Number of files of the least length that each track could have on the card. Recordings are removed for a file of that
+/// length.
+pub(crate) const CARD_LENGTHS: u32 = 8;
 /// Least length of the next file that may be removed per track before half of it is enough, as a multiple.
 pub(crate) const VAIN_LENGTHS: u32 = 2;
 /// Number of times that the least length is halved at most: from 4 GiB to less than [`FILE_BLOCKS_MIN`].

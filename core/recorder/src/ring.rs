@@ -304,7 +304,7 @@ impl<'a> Producer<'a> {
         }
         let tail = self.shared.tail.load(Ordering::Acquire);
         let level = self.head.wrapping_sub(tail) as usize;
-        if sample.len() > self.bytes.len() - level || (self.gap.is_some() && !self.has_slot()) {
+        if sample.len() > self.bytes.len() - level || self.waits_for_slot() {
             return self.overflow(now_us);
         }
         if !self.copy(sample) {
@@ -462,6 +462,12 @@ impl<'a> Producer<'a> {
     pub fn level_bytes(&self) -> usize {
         self.head
             .wrapping_sub(self.shared.tail.load(Ordering::Relaxed)) as usize
+    }
+
+    /// Returns true if a sample would be lost for want of a slot that ends the open gap. Samples that can wait, such as
+    /// those of a pipe, need not be pushed then.
+    pub fn waits_for_slot(&self) -> bool {
+        self.gap.is_some() && !self.has_slot()
     }
 
     /// Announces that no more samples will come, so that the recorder may finish.

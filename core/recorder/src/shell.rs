@@ -19,8 +19,8 @@ use crate::control::Control;
 use crate::event::Event;
 use crate::gap::{Cause, Gap};
 use crate::limits::{
-    ENDING_ATTEMPTS, FILE_BLOCKS_MIN, FULL_RETRY_US, HALVINGS_MAX, HINT_BLOCKS, Limits, RETRY_US,
-    SLEEP_PART_OF_RING, SLEEP_US_MAX, SLEEP_US_MIN, VAIN_LENGTHS,
+    CARD_LENGTHS, ENDING_ATTEMPTS, FILE_BLOCKS_MIN, FULL_RETRY_US, HALVINGS_MAX, HINT_BLOCKS,
+    Limits, RETRY_US, SLEEP_PART_OF_RING, SLEEP_US_MAX, SLEEP_US_MIN, VAIN_LENGTHS,
 };
 use crate::plan::{
     self, Action, Block, Card, Checkpoint, Conditions, Job, Outcome, Phase, Request, Room, State,
@@ -534,6 +534,9 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         let rates = self.of_track(at).map(|stream| stream.rate);
         let bytes: u64 = rates.map(|rate| rate.bytes_in(us)).sum();
         let most = self.config.file_bytes / 2 / BLOCK_BYTES as u32;
+        // Several such files of each track must fit, or all recordings would be removed for one.
+        let most =
+            most.min(self.medium.blocks() / (CARD_LENGTHS * u32::from(self.state.track_count)));
         let blocks =
             u32::try_from(bytes / BLOCK_BYTES as u64).map_or(most, |blocks| blocks.min(most));
         (blocks >> self.halvings).max(least)

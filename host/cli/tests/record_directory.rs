@@ -168,6 +168,40 @@ fn the_oldest_files_of_a_full_directory_are_removed_on_request() {
     assert!(table.contains(words), "{table}");
 }
 
+/// What arrives in 20 s is more than the file system holds. Several streams must not remove all recordings for one file.
+#[test]
+fn several_streams_continue_on_a_file_system_that_is_smaller_than_their_files() {
+    let own = directory();
+    let name = own.path().to_str().unwrap();
+    let args = ["record", name, "--rate", "2500", "--sample-bytes", "200"];
+    let streams = ["--for", "3s", "--streams", "2", "--format", "csv"];
+    let options = ["--buffer", "1MiB", "--when-full", "remove-oldest"];
+    let args = [&args[..], &streams, &options, &["--json", "-"]].concat();
+    let (run, left) = run_mounted("tmpfs", "size=2m", own.path(), &args);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(left.iter().any(|name| name.ends_with(".CSV")), "{left:?}");
+    let figures = common::results(&run.stdout);
+    assert_eq!(number(&figures, "samples_written"), 15_000);
+}
+
+/// The buffer has room for a few gaps only. Lines of a pipe wait until the recorder has taken them.
+#[test]
+fn lines_after_many_bad_ones_are_not_lost() {
+    let own = directory();
+    let bad = "y".repeat(500);
+    let lines = (0..1000).map(|line| match line % 5 {
+        0 => format!("{bad}\n"),
+        _ => format!("good {line}\n"),
+    });
+    let input: String = lines.collect();
+    let args = ["record", ".", "--samples", "-", "--json", "-"];
+    let run = fed(own.path(), &args, input.as_bytes());
+    assert_eq!(run.code, Some(3), "{}", run.stderr);
+    let figures = common::results(&run.stdout);
+    assert_eq!(number(&figures, "samples_lost"), 200);
+    assert_eq!(number(&figures, "samples_written"), 800);
+}
+
 #[test]
 fn lines_of_another_program_are_recorded_to_a_directory_as_they_arrive() {
     let own = directory();

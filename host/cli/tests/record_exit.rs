@@ -81,6 +81,18 @@ fn a_signal_ends_a_recording_on_a_simulated_card_with_its_code() {
     assert!(text.contains("\"interrupted\": true"), "{text}");
 }
 
+/// The time between two samples of a simulated recording passes without samples that could notice the signal.
+#[test]
+fn a_signal_ends_a_long_wait_for_a_sample() {
+    let own = directory();
+    let rows = "time_us,a\n0,1\n999999999999999,2\n";
+    fs::write(own.path().join("jump.csv"), rows).unwrap();
+    let args = ["record", "--samples", "jump.csv"];
+    let child = command(own.path(), &args).spawn().unwrap();
+    wait_for_handler(&child);
+    assert_code(&end_within(child, "-TERM", PATIENCE), 143, &[]);
+}
+
 #[test]
 fn samples_lost_in_gaps_end_with_3_even_after_a_signal() {
     let own = directory();

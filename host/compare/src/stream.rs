@@ -144,6 +144,14 @@ impl Shared<'_> {
         change(&mut progress);
         self.progress.set(progress);
     }
+
+    /// Shows the progress, and takes note of a request to stop.
+    fn update(&self) {
+        let mut watch = self.watch.borrow_mut();
+        if watch(self.progress.get()).is_break() {
+            self.is_stopped.set(true);
+        }
+    }
 }
 
 /// Samples of one stream, counted as the producer takes them.
@@ -166,12 +174,14 @@ impl Samples for CountingSamples<'_> {
             progress.at_us = at_us;
         });
         if index.is_multiple_of(SAMPLES_PER_UPDATE) {
-            let mut watch = self.shared.watch.borrow_mut();
-            if watch(self.shared.progress.get()).is_break() {
-                self.shared.is_stopped.set(true);
-            }
+            self.shared.update();
         }
         self.feed.make(index, sample)
+    }
+
+    fn is_over(&mut self) -> bool {
+        self.shared.update();
+        self.shared.is_stopped.get()
     }
 
     fn note_push(&mut self, index: u64, is_lost: bool, level_bytes: usize) {

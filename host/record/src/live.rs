@@ -330,6 +330,13 @@ impl Run<'_> {
         }
     }
 
+    /// Waits while the recorder takes gaps from the ring buffer, so that lines after a refused one are not lost as well.
+    fn wait_for_slot(&self, producer: &Producer) {
+        while producer.waits_for_slot() && !self.is_ending() && !self.failure.is_full() {
+            thread::sleep(Duration::from_micros(100));
+        }
+    }
+
     fn push_on_arrival(
         &self,
         stream: usize,
@@ -338,7 +345,10 @@ impl Run<'_> {
     ) {
         while !self.is_ending() {
             match lines.recv_timeout(STOP_POLL) {
-                Ok(Ok(line)) => self.push(stream, producer, &line, self.now_ns()),
+                Ok(Ok(line)) => {
+                    self.wait_for_slot(producer);
+                    self.push(stream, producer, &line, self.now_ns());
+                }
                 Ok(Err(error)) => {
                     let mut first = self
                         .input_error

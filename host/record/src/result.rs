@@ -82,8 +82,8 @@ impl fmt::Display for Problem {
                 "no lines arrived from standard input; check the program that writes them, or increase --for",
             ),
             Problem::Full => f.write_str(
-                "the storage device is full; remove files, use a larger device, or free space automatically with \
-                 --when-full remove-oldest",
+                "the storage device is full; remove files, use a larger device or a smaller --file-size, or free space \
+                 automatically with --when-full remove-oldest",
             ),
         }
     }

@@ -709,7 +709,15 @@ fn on_a_small_file_system() {
         Vec::from_iter(16_000 - numbers.len() as u64..16_000)
     );
 
-    // The storage device is full at the start: the oldest recordings make room.
+    // The storage device is full at the start: the oldest recordings make room. Other files stay, even if their names are
+    // those of recordings, such as exports.
+    let others = ["REC00000/REC00001.CSV", "REA00000/REA00001.CSV"];
+    for name in others {
+        let path = directory.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let row = format!("{}\n", "1,2,3".repeat(100));
+        fs::write(path, format!("#file number=1 first=0 at_us=0\n{row}")).unwrap();
+    }
     let filler = directory.join("filler");
     let mut file = fs::File::create(&filler).unwrap();
     while file.write_all(&[1; 4096]).is_ok() {}
@@ -724,6 +732,9 @@ fn on_a_small_file_system() {
     );
     assert!(removed > 0);
     fs::remove_file(filler).unwrap();
+    for name in others {
+        assert!(directory.join(name).exists(), "{name}");
+    }
 
     let mut causes = Vec::new();
     let full = log(directory, lines(20_000, 16_000), |_, event| {

@@ -32,7 +32,12 @@ struct Sampling<'a> {
     next: u64,
     /// Due time of the next sample; `None` after the last sample.
     due_ns: Option<u64>,
+    /// Number of interrupts at which no sample was due.
+    waits: u32,
 }
+
+/// Number of such interrupts between two questions whether sampling is over.
+const WAITS_PER_QUESTION: u32 = 4096;
 
 impl<'a> Interrupt<'a> {
     pub(crate) fn new(
@@ -46,6 +51,7 @@ impl<'a> Interrupt<'a> {
             due_ns: samples.due_ns(0),
             samples,
             next: 0,
+            waits: 0,
         });
         Interrupt {
             clock,
@@ -94,6 +100,7 @@ impl Sampling<'_> {
         while let Some(due_ns) = self.due_ns {
             let at_ns = started_ns.saturating_add(due_ns);
             if at_ns > now_ns {
+                self.end_if_over();
                 return;
             }
             if let Some(session) = self.samples.session(self.next) {
@@ -111,6 +118,17 @@ impl Sampling<'_> {
             if self.due_ns.is_none() {
                 self.producer.close();
             }
+        }
+    }
+}
+
+impl Sampling<'_> {
+    /// Ends the samples during a long wait for the next one, if that was requested.
+    fn end_if_over(&mut self) {
+        self.waits = self.waits.wrapping_add(1);
+        if self.waits.is_multiple_of(WAITS_PER_QUESTION) && self.samples.is_over() {
+            self.due_ns = None;
+            self.producer.close();
         }
     }
 }

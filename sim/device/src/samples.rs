@@ -20,6 +20,11 @@ pub trait Samples {
     /// session.
     fn note_session(&mut self, _index: u64, _is_begun: bool) {}
 
+    /// Returns true if no more samples shall be pushed. Called from time to time while the next sample is not due yet.
+    fn is_over(&mut self) -> bool {
+        false
+    }
+
     /// Receives the result of pushing a sample: true if it was lost, and the level of the ring buffer afterwards.
     fn note_push(&mut self, _index: u64, _is_lost: bool, _level_bytes: usize) {}
 }

@@ -237,7 +237,7 @@ fn no_sample_continues_where_a_wanted_checkpoint_may_end() {
             (rig.position.step, rig.position.others) = (step, others);
             let mut continued = 0;
             for _ in 0..200 {
-                rig.push(70);
+                rig.push(68);
                 assert_eq!(rig.fill(usize::MAX), Filled::Full);
                 rig.write();
                 let is_end = step > 1 && (rig.position.index + others) % step == 0;

@@ -24,6 +24,8 @@ use std::vec;
 use std::vec::Vec;
 
 pub(super) const SAMPLE_BYTES: usize = 8;
+/// 64 MiB.
+pub(super) const CARD_BLOCKS: u32 = 1 << 17;
 static SCHEMAS: [Schema; 1] = [Schema::new(&[Column {
     name: "time_us",
     kind: Kind::U64,
@@ -81,7 +83,7 @@ impl BlockDevice for TestCard<'_> {
     }
 
     fn blocks(&self) -> u32 {
-        0
+        CARD_BLOCKS
     }
 
     async fn read(&mut self, start: u32, blocks: &mut [Block]) -> Result<(), ()> {

@@ -463,6 +463,24 @@ fn files_for_which_recordings_are_removed_have_a_least_length() {
     }
 }
 
+/// Otherwise all recordings would be removed for one file.
+#[test]
+fn files_for_which_recordings_are_removed_fit_several_times_on_the_card() {
+    let mut case = CASE;
+    case.streams[0].rate = 10_000_000;
+    let config = Config {
+        when_full: WhenFull::RemoveOldest,
+        file_bytes: 1 << 30,
+        ..Config::default()
+    };
+    for (is_shared, due) in [(true, CARD_BLOCKS / 8), (false, CARD_BLOCKS / 16)] {
+        case.is_shared = is_shared;
+        with(&case, config, |shell, _, _| {
+            assert_eq!(shell.request(0).blocks_min, due);
+        });
+    }
+}
+
 /// Other files may divide the free space so that no removal makes room for the whole length: without a limit, all
 /// recordings would be removed.
 #[test]

@@ -5,14 +5,14 @@ use super::names::{
     PART, final_name, folder_of, parse_folder, parse_prepared, parse_recording, prepared_name,
 };
 use super::unfinished::{PartFile, Unfinished};
-use super::{Access, DirectoryError, Folder, Repair, sync};
+use super::{Access, DirectoryError, FirstBlock, Folder, Repair, sync};
 use cardiograph_card::BLOCK_BYTES;
 use cardiograph_recorder::{FOLDER_RECORDINGS_MAX, FileId, NUMBER_LAST, Request};
 use cardiograph_system::{preallocate, rename_without_replacing, space};
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 /// Number of newest folders per prefix that are searched for unfinished files. Unfinished files have
@@ -339,7 +339,7 @@ impl Folder {
     }
 
     /// Returns the oldest finished recording: among the lowest-numbered ones of each prefix, the one with the
-    /// earliest modification time.
+    /// earliest modification time. Its content confirms that it is one: other files may have such names.
     pub(super) fn oldest(&self) -> Result<Option<(FileId, PathBuf)>, DirectoryError> {
         let mut oldest = None;
         for (prefix, folders) in self.folders()? {
@@ -348,7 +348,8 @@ impl Folder {
                 recordings.retain(|(id, _, is_unfinished)| {
                     !is_unfinished && RECORDINGS.contains(&id.extension)
                 });
-                let first = recordings.into_iter().min_by_key(|(id, ..)| id.number);
+                recordings.sort_by_key(|(id, ..)| id.number);
+                let first = recordings.into_iter().find(|(_, path, _)| is_ours(path));
                 let Some((id, path, _)) = first else { continue };
                 let metadata = path.metadata().map_err(DirectoryError::at(&path))?;
                 let changed = metadata.modified().map_err(DirectoryError::at(&path))?;
@@ -361,6 +362,14 @@ impl Folder {
         }
         Ok(oldest.map(|(_, id, path)| (id, path)))
     }
+}
+
+/// Returns true if a file begins with a block of the recorder. Exported files, files of others and text of less than a block
+/// do not.
+fn is_ours(path: &Path) -> bool {
+    let mut block = [0; BLOCK_BYTES];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut block));
+    read.is_ok() && matches!(FirstBlock::of(&block), FirstBlock::Recording { .. })
 }
 
 /// Returns true if the path exists, even as a broken link.

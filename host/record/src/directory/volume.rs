@@ -100,6 +100,9 @@ impl DirectoryVolume {
     }
 }
 
+/// Minimum length of a file for which there is room, in blocks.
+const FILE_BLOCKS_MIN: u32 = (64 << 10) / BLOCK_BYTES as u32;
+
 /// Yields to samples between two system calls, by a read of a block that does not exist.
 async fn step<B: Blocks>(card: &mut B) {
     // If the directory has failed, the following system call reports it.
@@ -170,6 +173,8 @@ impl<B: Blocks> Volume<B> for DirectoryVolume {
         let full = || DirectoryError::NotUnfinished(self.folder.borrow().path.clone());
         let slot = slot.ok_or_else(full)?;
         let mut blocks = self.blocks_of(&request);
+        // A file system needs no free run, and a few calls remove a recording.
+        let blocks_min = request.blocks_min.clamp(1, FILE_BLOCKS_MIN);
         loop {
             step(card).await;
             let made = self.folder.borrow().make(&request, blocks);
@@ -179,7 +184,7 @@ impl<B: Blocks> Volume<B> for DirectoryVolume {
                     break;
                 }
                 // Retry with half the length: a shorter file may fit.
-                Err(error) if error.is_full() && blocks / 2 >= request.blocks_min.max(1) => {
+                Err(error) if error.is_full() && blocks / 2 >= blocks_min => {
                     blocks /= 2;
                 }
                 // A full storage device is not a failure.
