@@ -35,7 +35,9 @@
 //!    time and cause. The recorder reports gaps as events and writes them to the file as lines or blocks.
 //! 4. After a power loss, everything older than the [`Window`] is on the card, other files are untouched, and
 //!    the next mount makes the file system consistent. If meeting the window could lose samples, the recorder
-//!    exceeds the window instead and counts that in [`StreamSummary`].
+//!    exceeds the window instead and counts that in [`StreamSummary`]. Stalls that frequent checkpoints cause later
+//!    are not foreseen: on a simulated card, three CSV streams at 39 % of the bound lost a fifth of the samples with a
+//!    window of 100 ms, and none with 1 s.
 //! 5. Starting a file that is prepared takes no card time. Up to four streams share a card. The files are ordinary
 //!    FAT files.
 //! 6. Other tasks read and change files of the card before, during and after a recording ([`ReadDesk`],

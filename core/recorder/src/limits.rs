@@ -139,8 +139,6 @@ const _: () = assert!(LATE_PART_OF_RING < ROOM_PART);
 pub(crate) const LATE_PART: u64 = 16;
 /// Age of the data at risk, in windows, from which a checkpoint begins however full the rings are.
 pub(crate) const LATE_WINDOWS: u64 = 4;
-/// The least such age, in us: with short windows, checkpoints would fill the rings.
-pub(crate) const LATE_US_MIN: u64 = 4_000_000;
 /// Stall assumed for a step on a card that has not stalled yet, in us.
 pub(crate) const STEP_STALL_US: u32 = 40_000;
 /// Files are prepared at any cost when the remaining space in the open and prepared files lasts no longer than this.

@@ -168,7 +168,7 @@ fn the_oldest_files_of_a_full_directory_are_removed_on_request() {
     assert!(table.contains(words), "{table}");
 }
 
-/// What arrives in 20 s is more than the file system holds. Several streams must not remove all recordings for one file.
+/// The file system holds less than what arrives in 20 s. Several streams must not remove all recordings for one file.
 #[test]
 fn several_streams_continue_on_a_file_system_that_is_smaller_than_their_files() {
     let own = directory();

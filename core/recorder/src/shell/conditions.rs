@@ -4,9 +4,9 @@ use super::Shell;
 use crate::Clock;
 use crate::event::Event;
 use crate::limits::{
-    LATE_PART, LATE_PART_OF_RING, LATE_US_MIN, LATE_WINDOWS, MARK_BLOCKS, NAME_US_MAX,
-    OVERDUE_PART, OVERDUE_US_MIN, PAGE_PATIENCE_US, PAGE_WAIT_US, PATIENCE_US, ROOM_PART,
-    STEP_PART, URGENT_REMOVAL_US, URGENT_REMOVAL_US_MAX, URGENT_US,
+    LATE_PART, LATE_PART_OF_RING, LATE_WINDOWS, MARK_BLOCKS, NAME_US_MAX, OVERDUE_PART,
+    OVERDUE_US_MIN, PAGE_PATIENCE_US, PAGE_WAIT_US, PATIENCE_US, ROOM_PART, STEP_PART,
+    URGENT_REMOVAL_US, URGENT_REMOVAL_US_MAX, URGENT_US,
 };
 use crate::plan::{Block, Card, Checkpoint, Conditions, Job, StreamConditions, TrackConditions};
 use crate::recorder::WhenFull;
@@ -163,7 +163,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
 
     /// Returns true if all rings absorb a checkpoint. One that is about to be late may begin with fuller rings: otherwise,
     /// several streams whose rings are shorter than the longest stall would put it off for many windows. After
-    /// [`LATE_WINDOWS`], or [`LATE_US_MIN`] if that is longer, it begins in any case: at rates above the card's, the rings are never emptier.
+    /// [`LATE_WINDOWS`] it begins in any case: at rates above the card's, the rings are never emptier.
     pub(super) fn absorbs_commit(&self, now_us: u64) -> bool {
         let is_late = self.is_any_older(now_us, |window_us| window_us - window_us / LATE_PART);
         let part = match is_late {
@@ -171,9 +171,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             false => ROOM_PART,
         };
         self.absorbs(self.costs.commit.us(), part)
-            || self.is_any_older(now_us, |window_us| {
-                window_us.saturating_mul(LATE_WINDOWS).max(LATE_US_MIN)
-            })
+            || self.is_any_older(now_us, |window_us| window_us.saturating_mul(LATE_WINDOWS))
     }
 
     /// Returns true if data has been at risk for longer than an age that depends on its window.

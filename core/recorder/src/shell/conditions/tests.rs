@@ -85,9 +85,9 @@ impl Case {
         })
     }
 
-    /// Data of a stream has been at risk for longer than an age that depends on its window.
-    fn is_older(&self, age_us: fn(u64) -> u64) -> bool {
-        let age_us = |of: &Of| age_us(of.window_us);
+    /// A ring that waits has been at risk for longer than this multiple of its window.
+    fn is_older(&self, windows: f64) -> bool {
+        let age_us = |of: &Of| (of.window_us as f64 * windows) as u64;
         let is_older = |of: &Of| of.level > 0 && NOW_US > of.durable_us + age_us(of);
         self.streams.iter().any(is_older)
     }
@@ -241,8 +241,8 @@ fn other_work_is_absorbed_as_the_formulas_say() {
             );
         }
         let absorbs_commit = case.absorbs(case.measured.commit)
-            || case.is_older(|us| us - us / 16) && case.absorbs_late(case.measured.commit)
-            || case.is_older(|us| (4 * us).max(4 * SECOND_US));
+            || case.is_older(0.9375) && case.absorbs_late(case.measured.commit)
+            || case.is_older(4.0);
         assert_eq!(shell.absorbs_commit(NOW_US), absorbs_commit);
         let worst_us = case.measured.read + case.measured.longest.max(BUSY_US);
         let absorbs_readers = (0..).zip(&case.streams).all(|(at, of)| {
