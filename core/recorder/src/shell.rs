@@ -253,7 +253,9 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
                 continue;
             };
             let unfinished = self.of_track(track).map(Stream::unfinished_blocks);
-            position.others = unfinished.sum::<u32>() - self.streams[at].unfinished_blocks();
+            let others = unfinished.sum::<u32>() - self.streams[at].unfinished_blocks();
+            // At most two blocks of each.
+            position.others = others as u8;
             let stream = &mut self.streams[at];
             let consumer = &mut stream.consumer;
             if let (_, Some(gap)) = stream.encoder.fill(&position, consumer, limit) {

@@ -240,7 +240,7 @@ fn no_sample_continues_where_a_wanted_checkpoint_may_end() {
                 rig.push(68);
                 assert_eq!(rig.fill(usize::MAX), Filled::Full);
                 rig.write();
-                let is_end = step > 1 && (rig.position.index + others) % step == 0;
+                let is_end = step > 1 && (rig.position.index + u32::from(others)) % step == 0;
                 let unfinished = rig.encoder.unfinished_blocks();
                 assert!(unfinished == 0 || !is_end, "block {}", rig.position.index);
                 continued += unfinished;

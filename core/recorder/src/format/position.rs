@@ -16,7 +16,7 @@ pub(crate) struct FilePosition {
     /// Interval in blocks of the places where a wanted checkpoint may end, at the ends of pages; 0 for none.
     pub(crate) step: u32,
     /// Unfinished blocks of the other streams, which a checkpoint pushes as well.
-    pub(crate) others: u32,
+    pub(crate) others: u8,
     /// Number of streams that share the file; at least 1.
     pub(crate) streams: u8,
     /// Time at which the file began, in us.
@@ -73,7 +73,7 @@ impl FilePosition {
     /// Returns true if a wanted checkpoint may end with the next block, provided that nothing continues after it.
     pub(crate) fn ends_step(&self) -> bool {
         // Without a step, the only multiple is 0.
-        (self.index + self.others + 1).is_multiple_of(self.step)
+        (self.index + u32::from(self.others) + 1).is_multiple_of(self.step)
     }
 
     /// Returns the field `durable` of the next block: in block 0, which has nothing before it, the file's
