@@ -317,10 +317,14 @@ impl Run<'_> {
             let kept = pushed.is_ok().then_some(sample);
             monitor.take(stream, index, kept, producer.level_bytes());
         }
-        let is_full = || self.is_full.load(Ordering::Relaxed) || self.failure.is_full();
-        if pushed.is_err() && is_full() {
+        if pushed.is_err() && self.is_full() {
             self.is_over.store(true, Ordering::Release);
         }
+    }
+
+    /// Returns true if the storage device has no room, so that the recorder may leave gaps in the ring buffer.
+    fn is_full(&self) -> bool {
+        self.is_full.load(Ordering::Relaxed) || self.failure.is_full()
     }
 
     /// Publishes the fill level of the ring buffer for readers in other threads.
@@ -332,7 +336,7 @@ impl Run<'_> {
 
     /// Waits while the recorder takes gaps from the ring buffer, so that lines after a refused one are not lost as well.
     fn wait_for_slot(&self, producer: &Producer) {
-        while producer.waits_for_slot() && !self.is_ending() && !self.failure.is_full() {
+        while producer.waits_for_slot() && !self.is_ending() && !self.is_full() {
             thread::sleep(Duration::from_micros(100));
         }
     }
