@@ -4,9 +4,9 @@ use super::Shell;
 use crate::Clock;
 use crate::event::Event;
 use crate::limits::{
-    LATE_PART, LATE_PART_OF_RING, LATE_WINDOWS, MARK_BLOCKS, NAME_US_MAX, OVERDUE_PART,
-    OVERDUE_US_MIN, PAGE_PATIENCE_US, PAGE_WAIT_US, PATIENCE_US, ROOM_PART, STEP_PART,
-    URGENT_REMOVAL_US, URGENT_REMOVAL_US_MAX, URGENT_US,
+    BUSY_US_MAX, LATE_PART, LATE_PART_OF_RING, LATE_WINDOWS, MARK_BLOCKS, NAME_US_MAX,
+    OVERDUE_PART, OVERDUE_US_MIN, PAGE_PATIENCE_US, PAGE_WAIT_US, PATIENCE_US, ROOM_PART,
+    STALL_PART, STEP_PART, URGENT_REMOVAL_US, URGENT_REMOVAL_US_MAX, URGENT_US,
 };
 use crate::plan::{Block, Card, Checkpoint, Conditions, Job, StreamConditions, TrackConditions};
 use crate::recorder::WhenFull;
@@ -104,20 +104,24 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     ///
     /// - twice the recent cost of a checkpoint and of writing the ring's contents;
     /// - the wait for the end of a page;
-    /// - the longest stall, and writing what arrives meanwhile;
+    /// - a stall, and writing what arrives meanwhile: the longest observed, and at least as long as the specification
+    ///   allows or [`STALL_PART`] of the window, whichever is less;
     /// - the cost of a read, while other tasks read.
     pub(super) fn lead_us(&self, stream: &Stream) -> u64 {
         let waiting = stream.consumer.level_bytes() as u64;
+        let allowed_us = match stream.window() {
+            Window::Us(window_us) => (window_us / STALL_PART).min(BUSY_US_MAX.into()) as u32,
+            Window::Sample => 0,
+        };
+        let stall_us = self.costs.longest_us.max(allowed_us);
         2 * (u64::from(self.costs.commit.us()) + self.costs.us_to_write(waiting))
             + if self.now.is_reading {
                 self.step_us_max(stream.track)
             } else {
                 self.step_us(stream.track)
             }
-            + u64::from(self.costs.longest_us)
-            + self
-                .costs
-                .us_to_write(stream.rate.bytes_in(self.costs.longest_us))
+            + u64::from(stall_us)
+            + self.costs.us_to_write(stream.rate.bytes_in(stall_us))
             + u64::from(if self.now.is_reading {
                 self.costs.read.us()
             } else {

@@ -63,17 +63,14 @@ impl Case {
         };
         let blocks_us = |bytes: u64| bytes.div_ceil(512) * self.measured.block;
         let write_us = blocks_us(of.level as u64);
-        let stalled_us = blocks_us((of.rate * self.measured.longest).div_ceil(SECOND_US));
+        let stall_us = self.measured.longest.max((of.window_us / 4).min(BUSY_US));
+        let stalled_us = blocks_us((of.rate * stall_us).div_ceil(SECOND_US));
         let read_us = if self.is_reading {
             self.measured.read
         } else {
             0
         };
-        2 * (self.measured.commit + write_us)
-            + wait_us
-            + self.measured.longest
-            + stalled_us
-            + read_us
+        2 * (self.measured.commit + write_us) + wait_us + stall_us + stalled_us + read_us
     }
 
     /// Every ring has room for what arrives in `us`, and during the longest stall; or a sixteenth of it for the former.
