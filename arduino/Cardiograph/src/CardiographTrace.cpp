@@ -55,6 +55,23 @@ void CardiographTrace::stop(const char *reason) {
   end_line();
 }
 
+void CardiographTrace::cores(const char *board, const CardiographCoreTimes &times) {
+  begin_line('C');
+  text("board=");
+  text(board);
+  text(" alone_us=");
+  number(times.alone_us[0]);
+  put(',');
+  number(times.alone_us[1]);
+  text(" twice_us=");
+  number(times.twice_us[0]);
+  put(',');
+  number(times.twice_us[1]);
+  text(" both_us=");
+  number(times.both_us);
+  end_line();
+}
+
 void CardiographTrace::print_group() {
   if (count == 0) {
     return;

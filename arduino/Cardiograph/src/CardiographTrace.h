@@ -12,6 +12,16 @@
 #endif
 #endif
 
+// Times of the load in CardiographCores.h.
+struct CardiographCoreTimes {
+  // One load on core 0, and on core 1.
+  uint32_t alone_us[2];
+  // Two loads at once on core 0, and on core 1.
+  uint32_t twice_us[2];
+  // One load on each core at once.
+  uint32_t both_us;
+};
+
 class CardiographTrace {
 public:
   explicit CardiographTrace(Print &out) : out(out) {}
@@ -28,6 +38,9 @@ public:
 
   // Ends the run because of an error.
   void stop(const char *reason);
+
+  // Prints the times of the load, before a run.
+  void cores(const char *board, const CardiographCoreTimes &times);
 
 private:
   struct Span {

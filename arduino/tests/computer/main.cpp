@@ -1,8 +1,10 @@
 // Runs the library's tests on a stand-in of a card whose latencies are known, and prints their traces. The first argument
-// is the test: stream, open-each, kept-open, fails, or none.
+// is the test: stream, open-each, kept-open, fails, cores, or none.
 
 #define FILE_WRITE 1
+#define ESP32
 #include <Cardiograph.h>
+#include <CardiographCores.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +13,8 @@
 static uint32_t now_us = UINT32_MAX - 1000000;
 
 uint32_t micros() { return now_us; }
+
+void advance(uint32_t us) { now_us += us; }
 
 class Output : public Print {
 public:
@@ -74,6 +78,10 @@ int main(int count, char **arguments) {
   } else if (strcmp(name, "fails") == 0) {
     File::fails_at = 700 * 512;
     return cardiographStream(trace, fs, test);
+  } else if (strcmp(name, "cores") == 0) {
+    static CardiographEsp32Cores cores;
+    cardiographCores(trace, cores, "computer");
+    return !cardiographStream(trace, fs, test);
   } else if (strcmp(name, "none") == 0) {
     fs.has_card = false;
     return cardiographStream(trace, fs, test);

@@ -211,6 +211,7 @@ impl Received {
                     self.is_other = expected.is_some_and(|test| !test.matches(bytes, writes));
                 }
                 Some(BoardLine::Writes(count)) => self.writes += count,
+                Some(BoardLine::Cores) => (),
                 Some(BoardLine::End) => return true,
                 None => continue,
             }

@@ -256,3 +256,36 @@ fn repeated_lines_are_not_read_twice() {
         "{notes}"
     );
 }
+
+#[test]
+fn the_times_of_two_cores_become_a_note() {
+    let notes = |lines: &[String]| read(lines.concat().as_bytes()).unwrap().about.notes;
+    let times = "C board=esp32 alone_us=820000,823000 twice_us=1640000,1638000 both_us=968000";
+    let note = "The load of study 1 takes 820.0 ms on core 0 and 823.0 ms on core 1. On both at once, it takes 968.0 ms \
+                (1.18 times as long; 1.18 times in the study). Twice on core 0: 1640.0 ms (2.00 times). Twice on core 1: \
+                1638.0 ms (1.99 times).";
+    let whole = lines(&writes());
+    for at in 0..whole.len() {
+        let mut lines = whole.clone();
+        lines.insert(at, line("C alone_us=1,1 twice_us=1,1 both_us=1"));
+        lines.insert(at + 1, line(times));
+        assert_eq!(notes(&lines), ["Measured on mega2560 with SD.", note]);
+        let trace = read(lines.concat().as_bytes()).unwrap();
+        assert_eq!(operations(&trace), relative(&writes()));
+    }
+    // The line of the next run.
+    let after = [whole.clone(), vec![line(times)], whole.clone()].concat();
+    assert!(!notes(&after).concat().contains("The load"));
+    for damaged in [
+        "C alone_us=820000,823000 twice_us=1640000,1638000",
+        "C alone_us=820000,823000 both_us=968000",
+        "C alone_us=820000 twice_us=1640000,1638000 both_us=968000",
+        "C alone_us=820000,0 twice_us=1640000,1638000 both_us=968000",
+        "C alone_us=820000,823000 twice_us=1640000,1638000 both_us=4294967296",
+    ] {
+        let lines = [vec![line(damaged)], whole.clone()].concat();
+        let notes = notes(&lines).join("\n");
+        assert!(!notes.contains("The load"), "{damaged}");
+        assert!(notes.contains("Skipped 1 damaged"), "{damaged}: {notes}");
+    }
+}

@@ -1,5 +1,6 @@
 //! Traces that a board prints over its serial port (docs/formats.md). Each line has an index and a checksum, so that lost
-//! and damaged lines are noticed, and the reader continues at the next good line.
+//! and damaged lines are noticed, and the reader continues at the next good line. A line C, with the times of a load on two
+//! cores, may come before the end of the run.
 //!
 //! ```text
 //!   before ── B ──> running ── E or X ──> ended ── B of another run: only the first one is read
@@ -62,6 +63,7 @@ pub(super) fn read<R: Read>(
             }
             Some(_) if run.phase == Phase::Ended => (),
             Some(Message::Begin(settings)) => run = run.begin(settings),
+            Some(Message::Cores(times)) => run.cores = Some(times),
             Some(Message::Writes(writes)) => run.writes(&writes, &line)?,
             Some(Message::End { writes: 0, reason })
                 if run.trace.is_empty() && !reason.is_empty() =>
@@ -101,6 +103,8 @@ pub enum BoardLine {
     },
     /// This many writes.
     Writes(u64),
+    /// Times of a load on two cores.
+    Cores,
     /// The run ended, or was stopped.
     End,
 }
@@ -119,6 +123,7 @@ pub fn board_line(line: &[u8]) -> Option<BoardLine> {
             }
         }
         Message::Writes(writes) => BoardLine::Writes(writes.spans_us()?.len() as u64),
+        Message::Cores(_) => BoardLine::Cores,
         Message::End { .. } => BoardLine::End,
     })
 }
@@ -149,6 +154,7 @@ enum Message<'a> {
     /// Names and values of the settings.
     Begin(&'a str),
     Writes(Writes<'a>),
+    Cores(CoreTimes),
     /// Total number of writes, and why the board stopped before the end of the test.
     End {
         writes: u64,
@@ -180,6 +186,7 @@ impl<'a> Message<'a> {
                 start_us: number()?,
                 spans: words.next()?,
             })),
+            "C" => CoreTimes::parse(rest).map(Message::Cores),
             "E" => Some(Message::End {
                 writes: rest.parse::<u32>().ok()?.into(),
                 reason: "",
@@ -191,6 +198,50 @@ impl<'a> Message<'a> {
             }
             _ => None,
         }
+    }
+}
+
+/// Times of study 1's load, in us: once and twice on each core, and once on both cores at the same time.
+#[derive(Clone, Copy)]
+struct CoreTimes {
+    alone: [u32; 2],
+    twice: [u32; 2],
+    both: u32,
+}
+
+impl CoreTimes {
+    fn parse(settings: &str) -> Option<CoreTimes> {
+        let value =
+            |wanted| named(settings).find_map(|(name, value)| (name == wanted).then_some(value));
+        let number = |text: &str| text.parse().ok().filter(|us| *us > 0);
+        let pair = |name| {
+            let (first, second) = value(name)?.split_once(',')?;
+            Some([number(first)?, number(second)?])
+        };
+        Some(CoreTimes {
+            alone: pair("alone_us")?,
+            twice: pair("twice_us")?,
+            both: number(value("both_us")?)?,
+        })
+    }
+
+    fn note(&self) -> String {
+        let [first, second] = self.alone;
+        let ms = |us: u32| f64::from(us) / 1000.0;
+        let ratio = |us: u32, alone: u32| f64::from(us) / f64::from(alone);
+        format!(
+            "The load of study 1 takes {:.1} ms on core 0 and {:.1} ms on core 1. On both at once, it takes {:.1} ms \
+             ({:.2} times as long; 1.18 times in the study). Twice on core 0: {:.1} ms ({:.2} times). Twice on core 1: \
+             {:.1} ms ({:.2} times).",
+            ms(first),
+            ms(second),
+            ms(self.both),
+            ratio(self.both, first.max(second)),
+            ms(self.twice[0]),
+            ratio(self.twice[0], first),
+            ms(self.twice[1]),
+            ratio(self.twice[1], second),
+        )
     }
 }
 
@@ -238,6 +289,7 @@ struct Run {
     ranges: Vec<String>,
     /// Number of writes of interrupted runs.
     dropped: u64,
+    cores: Option<CoreTimes>,
 }
 
 impl Run {
@@ -254,6 +306,7 @@ impl Run {
             missing: 0,
             ranges: Vec::new(),
             dropped: 0,
+            cores: None,
         }
     }
 
@@ -265,6 +318,7 @@ impl Run {
     fn begin(self, settings: &str) -> Run {
         let dropped = self.dropped + self.trace.len() as u64;
         let mut run = Run::new(self.trace.about, self.bytes);
+        run.cores = self.cores;
         (run.phase, run.has_settings) = (Phase::Running, true);
         (run.dropped, run.damaged) = (dropped, self.damaged);
         let (mut board, mut library) = ("a board", "an unknown library");
@@ -366,6 +420,9 @@ impl Run {
             self.note(format!(
                 "The first line of the trace is missing; each write is assumed to be {bytes} B."
             ));
+        }
+        if let Some(cores) = self.cores {
+            self.note(cores.note());
         }
         if self.dropped > 0 {
             let dropped = self.dropped;

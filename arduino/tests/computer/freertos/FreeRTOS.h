@@ -1,0 +1,15 @@
+// The parts of FreeRTOS on an ESP32 that the library uses, on a computer.
+#pragma once
+
+#include <stdint.h>
+
+#define portNUM_PROCESSORS 2
+#define portMAX_DELAY UINT32_MAX
+#define pdFALSE 0
+
+typedef int BaseType_t;
+typedef unsigned UBaseType_t;
+typedef uint8_t StackType_t;
+struct StaticTask_t {
+  int unused;
+};
