@@ -26,11 +26,12 @@
 //! 1. [`Producer::push`] is wait-free: a few dozen instructions and a copy, whatever the card does.
 //! 2. No sample is lost at any rate up to 95 % of what a plain CMD25 loop sustains on the same card, bus and ring,
 //!    counted in encoded file bytes. Binary streams share one file and one write and reach that bound. CSV and line
-//!    streams have a file each and take turns of up to 16 KiB, which costs throughput and causes longer stalls: on a
-//!    simulated card, two streams lost 2 % at 47 % of the bound with 32 KiB rings, and nothing with 512 KiB rings. Up
-//!    to eight files are prepared before sampling begins. To prepare more, the recorder writes small blocks to other
-//!    places, after which some cards stall; at high rates, samples are lost if the ring does not hold these stalls as
-//!    well. In that case the recorder delays rotation, and prepares the next file only when it is needed.
+//!    streams have a file each and take turns of up to 16 KiB, which costs throughput and causes longer stalls; for
+//!    several of them, no rate is promised: on simulated cards, two streams with 32 KiB rings lost between nothing and
+//!    59 % at 41 % to 47 % of the bound, and 512 KiB rings did not suffice on all cards. Up to eight files are prepared
+//!    before sampling begins. To prepare more, the recorder writes small blocks to other places, after which some cards
+//!    stall; at high rates, samples are lost if the ring does not hold these stalls as well. In that case the recorder
+//!    delays rotation, and prepares the next file only when it is needed.
 //! 3. Above that rate, every lost sample is in exactly one [`Gap`], which states the samples' indices, count,
 //!    time and cause. The recorder reports gaps as events and writes them to the file as lines or blocks.
 //! 4. After a power loss, everything older than the [`Window`] is on the card, other files are untouched, and

@@ -55,7 +55,7 @@ pub struct StreamSummary {
     /// Committed checkpoints.
     pub checkpoints: u32,
     /// Number of times that the durability window was exceeded, because meeting it could have lost samples or
-    /// because the card did not allow it.
+    /// because the card did not allow it. Data that was at risk for just over ten windows counts ten times.
     pub window_breaches: u32,
     /// Greatest age of data that was lost, or could have been lost, in a power loss or a card failure, in us.
     pub at_risk_us_max: u64,

@@ -104,14 +104,17 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     ///
     /// - twice the recent cost of a checkpoint and of writing the ring's contents;
     /// - the wait for the end of a page;
-    /// - a stall, and writing what arrives meanwhile: the longest observed, and at least as long as the specification
-    ///   allows or [`STALL_PART`] of the window, whichever is less;
+    /// - a stall, and writing what arrives meanwhile: the longest observed, and on a single track at least as long as the
+    ///   specification allows or [`STALL_PART`] of the window, whichever is less. Several tracks make checkpoints no more
+    ///   often than they must: each ends a write to every file within a page, which costs longer stalls later;
     /// - the cost of a read, while other tasks read.
     pub(super) fn lead_us(&self, stream: &Stream) -> u64 {
         let waiting = stream.consumer.level_bytes() as u64;
         let allowed_us = match stream.window() {
-            Window::Us(window_us) => (window_us / STALL_PART).min(BUSY_US_MAX.into()) as u32,
-            Window::Sample => 0,
+            Window::Us(window_us) if self.state.track_count == 1 => {
+                (window_us / STALL_PART).min(BUSY_US_MAX.into()) as u32
+            }
+            _ => 0,
         };
         let stall_us = self.costs.longest_us.max(allowed_us);
         2 * (u64::from(self.costs.commit.us()) + self.costs.us_to_write(waiting))

@@ -63,7 +63,11 @@ impl Case {
         };
         let blocks_us = |bytes: u64| bytes.div_ceil(512) * self.measured.block;
         let write_us = blocks_us(of.level as u64);
-        let stall_us = self.measured.longest.max((of.window_us / 4).min(BUSY_US));
+        let allowed_us = match self.is_shared {
+            true => (of.window_us / 4).min(BUSY_US),
+            false => 0,
+        };
+        let stall_us = self.measured.longest.max(allowed_us);
         let stalled_us = blocks_us((of.rate * stall_us).div_ceil(SECOND_US));
         let read_us = if self.is_reading {
             self.measured.read
