@@ -18,7 +18,7 @@ use cardiograph_trace::{
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::time::{Duration, Instant};
-use test::Test;
+use test::{TWO_CORES, Test};
 
 /// Begins the name of a board's serial port.
 const PREFIX: &str = "board:";
@@ -47,8 +47,16 @@ pub fn measure(
 ) -> Result<(Trace, Vec<String>), Failure> {
     refuse_options(args)?;
     let limit = args.stop_after.map(|time| Instant::now() + time);
-    let test = Test::of(&args.workload)?;
+    let needs_cores = args.workload == TWO_CORES;
+    let accepts_any = needs_cores || args.workload == cardiograph_workload::DEFAULT;
+    let test = Test::of(match accepts_any {
+        true => cardiograph_workload::DEFAULT,
+        false => &args.workload,
+    })?;
     if port.starts_with("http://") {
+        if needs_cores {
+            return Err(failure(port, NO_CORES));
+        }
         let mut received = Received::new(test.writes());
         let end = http::receive(port, args, &test, &mut received, limit, interrupt);
         return trace_of(port, args, received, end?, interrupt);
@@ -63,7 +71,8 @@ pub fn measure(
     let file = serial::open(port, args.baud.unwrap_or(BAUD)).map_err(|why| failure(port, &why))?;
     let mut received = Received::new(0);
     // A sketch is welcome unless the command line names the test.
-    received.expected = (args.workload != cardiograph_workload::DEFAULT).then(|| test.clone());
+    received.expected = (!accepts_any).then(|| test.clone());
+    received.needs_cores = needs_cores;
     let mut starter = Starter::new(file, &test);
     let end = receive(&mut starter, &mut received, limit, interrupt);
     if !matches!(end, Ok(End::Complete)) {
@@ -90,7 +99,8 @@ fn trace_of(
         return Err(failure(port, NO_TRACE));
     };
     trace.about.target = args.target.clone();
-    if port.starts_with("http://") || args.workload != cardiograph_workload::DEFAULT {
+    let is_named = ![TWO_CORES, cardiograph_workload::DEFAULT].contains(&&*args.workload);
+    if port.starts_with("http://") || is_named {
         trace.about.workload = args.workload.clone();
     }
     let warning = match end {
@@ -104,6 +114,8 @@ fn trace_of(
 const NO_TRACE: &str =
     "the board printed no trace; upload one of the examples of arduino/Cardiograph (docs/boards/)";
 const OTHER_TEST: &str = "the board runs a test of its own, because its sketch determines what it writes; remove --workload";
+const NO_CORES: &str = "the board's program runs no load on two cores; upload the example MeasureCores of arduino/Cardiograph to \
+     an ESP32 or ESP32-S3 and name its serial port";
 
 fn refuse_options(args: &Args) -> Result<(), Failure> {
     let refused = [
@@ -170,10 +182,13 @@ pub(super) struct Received {
     writes_total: u64,
     /// The only test that is acceptable, if there is one.
     expected: Option<Test>,
+    /// The test must follow the times of a load on two cores.
+    needs_cores: bool,
+    has_cores: bool,
     /// A line of the trace was received.
     has_begun: bool,
-    /// Another test than the expected one began.
-    is_other: bool,
+    /// Reason why the test that began is not acceptable.
+    refused: Option<&'static str>,
     /// Time of the last line of the trace.
     last: Instant,
     progress: Progress,
@@ -187,8 +202,10 @@ impl Received {
             writes: 0,
             writes_total,
             expected: None,
+            needs_cores: false,
+            has_cores: false,
             has_begun: false,
-            is_other: false,
+            refused: None,
             last: Instant::now(),
             progress: Progress::over_samples(writes_total),
         }
@@ -208,10 +225,14 @@ impl Received {
                     self.writes = 0;
                     self.writes_total = writes.unwrap_or(self.writes_total);
                     let expected = self.expected.as_ref();
-                    self.is_other = expected.is_some_and(|test| !test.matches(bytes, writes));
+                    let is_other = expected.is_some_and(|test| !test.matches(bytes, writes));
+                    self.refused = match self.needs_cores && !self.has_cores {
+                        true => Some(NO_CORES),
+                        false => is_other.then_some(OTHER_TEST),
+                    };
                 }
                 Some(BoardLine::Writes(count)) => self.writes += count,
-                Some(BoardLine::Cores) => (),
+                Some(BoardLine::Cores) => self.has_cores = true,
                 Some(BoardLine::End) => return true,
                 None => continue,
             }
@@ -312,8 +333,8 @@ fn receive(
             return Err("the port is gone; check the cable, and measure again".to_string());
         }
         let is_complete = received.add(&buffer[..bytes]);
-        if received.is_other {
-            return Err(OTHER_TEST.to_string());
+        if let Some(why) = received.refused {
+            return Err(why.to_string());
         }
         if is_complete {
             return Ok(End::Complete);

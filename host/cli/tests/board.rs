@@ -147,6 +147,48 @@ fn another_test_than_the_requested_one_is_refused() {
 }
 
 #[test]
+fn the_load_on_two_cores_comes_before_the_test() {
+    let folder = directory();
+    let args = ["--workload", "two-cores", "--json", "-"];
+    let cores =
+        line("C board=esp32 alone_us=820000,823000 twice_us=1640000,1638000 both_us=968000");
+    let mut session = Session::begin(folder.path(), &args);
+    session.print(&cores);
+    session.print(&lines().concat());
+    let run = session.end();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let report: Value = serde_json::from_str(&run.stdout).unwrap();
+    let report = &report["results"][0];
+    assert_eq!(
+        (&report["writes"], &report["workload"]),
+        (&40.into(), &"stream".into())
+    );
+    let note = "takes 820.0 ms on core 0 and 823.0 ms on core 1. On both at once, it takes 968.0 ms (1.18 times";
+    assert!(report["notes"].to_string().contains(note), "{report}");
+    for text in [firmware_lines(512), lines().concat() + &cores] {
+        let mut session = Session::begin(folder.path(), &args);
+        session.print(&text);
+        let run = session.end();
+        assert_eq!(run.code, Some(2), "{}", run.stderr);
+        assert!(
+            run.stderr.contains("upload the example MeasureCores"),
+            "{}",
+            run.stderr
+        );
+    }
+    let run = common::run(
+        folder.path(),
+        &[&["bench", "board:http://192.0.2.1"], &args[..]].concat(),
+    );
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("upload the example MeasureCores"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
 fn the_test_of_a_board_that_was_started_is_stopped() {
     let folder = directory();
     let mut session = Session::begin(folder.path(), &["--for", "3s"]);

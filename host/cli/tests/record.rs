@@ -460,4 +460,18 @@ fn a_bound_above_the_rate_that_lost_samples_is_qualified() {
     let lossless = run(own.path(), &card);
     assert_eq!(lossless.code, Some(0), "{}", lossless.stderr);
     assert!(!lossless.stdout.contains(words), "{}", lossless.stdout);
+    let remedy = "with --format binary, all streams share one file";
+    assert!(!lossy.stdout.contains(remedy), "{}", lossy.stdout);
+    let apart = "record sim:team-8g-class10@esp32 --rate 944 --for 5s --streams 2 --format csv";
+    let apart = run(own.path(), &Vec::from_iter(apart.split(' ')));
+    assert_eq!(apart.code, Some(3), "{}", apart.stderr);
+    let shown = apart.stdout.split_once(words);
+    assert!(
+        shown.is_some_and(|(_, after)| after.contains(remedy)),
+        "{}",
+        apart.stdout
+    );
+    let together = "record sim:team-8g-class10@esp32 --rate 944 --for 5s --streams 2";
+    let together = run(own.path(), &Vec::from_iter(together.split(' ')));
+    assert_eq!(together.code, Some(0), "{}", together.stdout);
 }

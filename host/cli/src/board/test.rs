@@ -9,6 +9,8 @@ const WRITE_BYTES_MAX: u32 = 64 << 10;
 /// Workload for boards only: 10 files of 1000 lines of 100 B, which state the latency of the previous write, as in the
 /// simulated recorder of study 1.
 pub const SELF_TIMING: &str = "self-timing";
+/// Workload for sketches that run study 1's load on two cores before they test the card, such as `MeasureCores`.
+pub const TWO_CORES: &str = "two-cores";
 
 /// The writes of a workload.
 #[derive(Clone)]
@@ -43,7 +45,7 @@ impl Test {
             }),
             _ => Err(Failure::new(format!(
                 "--workload {workload} does not apply to a board, which writes files one after another, keeps them open \
-                 and times each write of at most 64 KiB; use {}, {SELF_TIMING}, or a TOML file",
+                 and times each write of at most 64 KiB; use {}, {SELF_TIMING}, {TWO_CORES}, or a TOML file",
                 cardiograph_workload::DEFAULT
             ))),
         }

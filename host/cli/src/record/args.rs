@@ -94,7 +94,7 @@ pub struct Record {
     pub when_full: WhenFullArg,
 
     /// Samples to record: lines of standard input (-), or a recording with a time column, replayed with its original timing.
-    /// A directory records lines when they arrive. A line of more than 405 B is lost, and reported as a gap
+    /// A directory records lines when they arrive. A line of more than 405 B, its end included, is lost, and reported as a gap
     /// [default: generated samples]
     #[arg(long, value_name = "-|FILE")]
     pub samples: Option<PathBuf>,

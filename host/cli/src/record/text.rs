@@ -183,7 +183,11 @@ fn rate(figures: &Figures) -> Section {
 fn lost_below(figures: &Figures, bound: f64) -> String {
     match figures.samples_lost {
         1.. if arrival_rate_bytes_per_s(figures) * 1.1 < bound => {
-            "; this run lost samples".to_string()
+            let remedy = match (figures.streams, figures.format) {
+                (1, _) | (_, "binary") => "",
+                _ => "; with --format binary, all streams share one file, which cards write faster",
+            };
+            format!("; this run lost samples{remedy}")
         }
         _ => String::new(),
     }
