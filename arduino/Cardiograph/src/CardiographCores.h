@@ -1,12 +1,10 @@
-// The load of the MagOD2 thesis: a fixed amount of arithmetic, on one core, on two cores at once, and twice on one core.
+// A load like that of the MagOD2 thesis: a fixed amount of arithmetic, on one core, on two cores at once, and twice on one
+// core. The number of rounds is that of the thesis, which does not give the arithmetic.
 #pragma once
 
 #include "CardiographTrace.h"
 
-// Rounds of the load in the thesis.
-#ifndef CARDIOGRAPH_LOAD_ROUNDS
-#define CARDIOGRAPH_LOAD_ROUNDS 999000UL
-#endif
+static const uint32_t CARDIOGRAPH_LOAD_ROUNDS = 999000;
 
 // Does one round of integer and floating-point arithmetic after another.
 inline float cardiographLoad(uint32_t rounds) {
@@ -45,11 +43,17 @@ template <typename Cores> void cardiographCores(CardiographTrace &trace, Cores &
 #if defined(ESP32)
 #include <freertos/FreeRTOS.h>
 #include <freertos/task.h>
+#if __has_include(<freertos/idf_additions.h>)
+#include <freertos/idf_additions.h>
+#endif
 
-static_assert(portNUM_PROCESSORS == 2, "this board has only one core");
+#if CONFIG_FREERTOS_UNICORE
+#error "this board has only one core"
+#endif
 
 // The two cores of an ESP32 or ESP32-S3. Each has two tasks, which wait for a notification, run the load once and notify
-// the task that created them. They never end, so their memory must be static. Create this object once.
+// the task that created them. They never end, so the object must be static. Create it once, in setup(), because tasks exist
+// only then, and use it from the same task. It takes about 10 KB of RAM.
 class CardiographEsp32Cores {
 public:
   CardiographEsp32Cores() : caller(xTaskGetCurrentTaskHandle()) {

@@ -55,7 +55,7 @@ pub fn measure(
     })?;
     if port.starts_with("http://") {
         if needs_cores {
-            return Err(failure(port, NO_CORES));
+            return Err(failure(port, NO_CORES_ON_SERVER));
         }
         let mut received = Received::new(test.writes());
         let end = http::receive(port, args, &test, &mut received, limit, interrupt);
@@ -72,7 +72,6 @@ pub fn measure(
     let mut received = Received::new(0);
     // A sketch is welcome unless the command line names the test.
     received.expected = (!accepts_any).then(|| test.clone());
-    received.needs_cores = needs_cores;
     let mut starter = Starter::new(file, &test);
     let end = receive(&mut starter, &mut received, limit, interrupt);
     if !matches!(end, Ok(End::Complete)) {
@@ -94,6 +93,9 @@ fn trace_of(
     if received.writes == 0 && end == End::Signal {
         return Err(Failure::AlreadyPrinted(interrupt.exit_code().unwrap_or(1)));
     }
+    if args.workload == TWO_CORES && !received.has_cores {
+        return Err(failure(port, NO_CORES));
+    }
     let loaded = read_from(port, received.text.as_slice(), &ReadOptions::default());
     let Loaded::Trace(mut trace) = loaded.map_err(Failure::new)? else {
         return Err(failure(port, NO_TRACE));
@@ -114,8 +116,10 @@ fn trace_of(
 const NO_TRACE: &str =
     "the board printed no trace; upload one of the examples of arduino/Cardiograph (docs/boards/)";
 const OTHER_TEST: &str = "the board runs a test of its own, because its sketch determines what it writes; remove --workload";
-const NO_CORES: &str = "the board's program runs no load on two cores; upload the example MeasureCores of arduino/Cardiograph to \
-     an ESP32 or ESP32-S3 and name its serial port";
+const NO_CORES: &str = "no times of a load on two cores were received; upload the example MeasureCores of arduino/Cardiograph to an \
+     ESP32 or ESP32-S3, and press its reset button once Cardiograph waits";
+const NO_CORES_ON_SERVER: &str = "a board's server runs no load on two cores; upload the example MeasureCores of arduino/Cardiograph to an \
+     ESP32 or ESP32-S3, and name its serial port";
 
 fn refuse_options(args: &Args) -> Result<(), Failure> {
     let refused = [
@@ -182,13 +186,12 @@ pub(super) struct Received {
     writes_total: u64,
     /// The only test that is acceptable, if there is one.
     expected: Option<Test>,
-    /// The test must follow the times of a load on two cores.
-    needs_cores: bool,
+    /// The times of a load on two cores were received.
     has_cores: bool,
     /// A line of the trace was received.
     has_begun: bool,
-    /// Reason why the test that began is not acceptable.
-    refused: Option<&'static str>,
+    /// Another test than the expected one began.
+    is_other: bool,
     /// Time of the last line of the trace.
     last: Instant,
     progress: Progress,
@@ -202,10 +205,9 @@ impl Received {
             writes: 0,
             writes_total,
             expected: None,
-            needs_cores: false,
             has_cores: false,
             has_begun: false,
-            refused: None,
+            is_other: false,
             last: Instant::now(),
             progress: Progress::over_samples(writes_total),
         }
@@ -225,11 +227,7 @@ impl Received {
                     self.writes = 0;
                     self.writes_total = writes.unwrap_or(self.writes_total);
                     let expected = self.expected.as_ref();
-                    let is_other = expected.is_some_and(|test| !test.matches(bytes, writes));
-                    self.refused = match self.needs_cores && !self.has_cores {
-                        true => Some(NO_CORES),
-                        false => is_other.then_some(OTHER_TEST),
-                    };
+                    self.is_other = expected.is_some_and(|test| !test.matches(bytes, writes));
                 }
                 Some(BoardLine::Writes(count)) => self.writes += count,
                 Some(BoardLine::Cores) => self.has_cores = true,
@@ -257,6 +255,9 @@ impl Received {
     fn silence(&self) -> String {
         let seconds = self.last.elapsed().as_secs();
         match (self.writes, self.text.is_empty()) {
+            (0, false) if self.has_begun => {
+                format!("the board printed no write for {seconds} s; check its card, and measure again")
+            }
             (0, true) => format!(
                 "the board printed nothing for {seconds} s; press its reset button once Cardiograph waits"
             ),
@@ -333,8 +334,8 @@ fn receive(
             return Err("the port is gone; check the cable, and measure again".to_string());
         }
         let is_complete = received.add(&buffer[..bytes]);
-        if let Some(why) = received.refused {
-            return Err(why.to_string());
+        if received.is_other {
+            return Err(OTHER_TEST.to_string());
         }
         if is_complete {
             return Ok(End::Complete);

@@ -261,9 +261,9 @@ fn repeated_lines_are_not_read_twice() {
 fn the_times_of_two_cores_become_a_note() {
     let notes = |lines: &[String]| read(lines.concat().as_bytes()).unwrap().about.notes;
     let times = "C board=esp32 alone_us=820000,823000 twice_us=1640000,1638000 both_us=968000";
-    let note = "The load of study 1 takes 820.0 ms on core 0 and 823.0 ms on core 1. On both at once, it takes 968.0 ms \
-                (1.18 times as long; 1.18 times in the study). Twice on core 0: 1640.0 ms (2.00 times). Twice on core 1: \
-                1638.0 ms (1.99 times).";
+    let note = "A load takes 820.0 ms on core 0 and 823.0 ms on core 1. On both at once, it takes 968.0 ms (1.18 times as \
+                long; 1.18 times in study 1, with arithmetic of its own). Twice on core 0: 1640.0 ms (2.00 times). Twice on \
+                core 1: 1638.0 ms (1.99 times).";
     let whole = lines(&writes());
     for at in 0..whole.len() {
         let mut lines = whole.clone();
@@ -275,7 +275,7 @@ fn the_times_of_two_cores_become_a_note() {
     }
     // The line of the next run.
     let after = [whole.clone(), vec![line(times)], whole.clone()].concat();
-    assert!(!notes(&after).concat().contains("The load"));
+    assert!(!notes(&after).concat().contains("A load"));
     for damaged in [
         "C alone_us=820000,823000 twice_us=1640000,1638000",
         "C alone_us=820000,823000 both_us=968000",
@@ -285,7 +285,20 @@ fn the_times_of_two_cores_become_a_note() {
     ] {
         let lines = [vec![line(damaged)], whole.clone()].concat();
         let notes = notes(&lines).join("\n");
-        assert!(!notes.contains("The load"), "{damaged}");
+        assert!(!notes.contains("A load"), "{damaged}");
         assert!(notes.contains("Skipped 1 damaged"), "{damaged}: {notes}");
     }
+    // Without a test of the card, the times are shown with the error.
+    for (end, error) in [
+        ("E 0", "measured no card"),
+        ("X 0 no card", "first write (no card)"),
+    ] {
+        let text = [line(times), lines(&[])[0].clone(), line(end)].concat();
+        let message = read(text.as_bytes()).err().unwrap();
+        assert!(
+            message.contains(error) && message.ends_with(note),
+            "{message}"
+        );
+    }
+    assert!(read(line(times).as_bytes()).err().unwrap().ends_with(note));
 }

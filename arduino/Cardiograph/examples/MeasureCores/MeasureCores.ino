@@ -10,6 +10,10 @@ const uint8_t SELECT_PIN = 5;
 
 void setup() {
   Serial.begin(115200);
+  // A native USB port prints nothing before a computer has opened it.
+  while (!Serial) {
+    delay(10);
+  }
   CardiographTrace trace(Serial);
   static CardiographEsp32Cores cores;
   cardiographCores(trace, cores, "esp32");

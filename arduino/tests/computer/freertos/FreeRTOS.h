@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-#define portNUM_PROCESSORS 2
+#define CONFIG_FREERTOS_UNICORE 0
 #define portMAX_DELAY UINT32_MAX
 #define pdFALSE 0
 

@@ -9,7 +9,7 @@ const WRITE_BYTES_MAX: u32 = 64 << 10;
 /// Workload for boards only: 10 files of 1000 lines of 100 B, which state the latency of the previous write, as in the
 /// simulated recorder of study 1.
 pub const SELF_TIMING: &str = "self-timing";
-/// Workload for sketches that run study 1's load on two cores before they test the card, such as `MeasureCores`.
+/// Workload for sketches that run a load on two cores before they test the card, such as `MeasureCores`.
 pub const TWO_CORES: &str = "two-cores";
 
 /// The writes of a workload.

@@ -69,13 +69,20 @@ pub(super) fn read<R: Read>(
                 if run.trace.is_empty() && !reason.is_empty() =>
             {
                 let reason = shown(reason.as_bytes());
-                return Err(Problem::Stopped { reason }.at_line(line.number));
+                let cores = run.cores.map(|cores| cores.note());
+                return Err(Problem::Stopped { reason, cores }.at_line(line.number));
             }
             Some(Message::End { writes, reason }) => run.end(writes, reason, line.number),
         }
     }
     run.damaged += damaged.get();
-    Ok(run.finish())
+    match run.cores {
+        Some(cores) if run.trace.is_empty() => {
+            let cores = cores.note();
+            Err(Problem::CoresOnly { cores }.in_file())
+        }
+        _ => Ok(run.finish()),
+    }
 }
 
 /// Returns the part of a line that its checksum protects, without the mark; `None` if there is none, or if it is damaged.
@@ -201,7 +208,7 @@ impl<'a> Message<'a> {
     }
 }
 
-/// Times of study 1's load, in us: once and twice on each core, and once on both cores at the same time.
+/// Times of a load like that of study 1, in us: once and twice on each core, and once on both cores at the same time.
 #[derive(Clone, Copy)]
 struct CoreTimes {
     alone: [u32; 2],
@@ -230,9 +237,9 @@ impl CoreTimes {
         let ms = |us: u32| f64::from(us) / 1000.0;
         let ratio = |us: u32, alone: u32| f64::from(us) / f64::from(alone);
         format!(
-            "The load of study 1 takes {:.1} ms on core 0 and {:.1} ms on core 1. On both at once, it takes {:.1} ms \
-             ({:.2} times as long; 1.18 times in the study). Twice on core 0: {:.1} ms ({:.2} times). Twice on core 1: \
-             {:.1} ms ({:.2} times).",
+            "A load takes {:.1} ms on core 0 and {:.1} ms on core 1. On both at once, it takes {:.1} ms ({:.2} times as \
+             long; 1.18 times in study 1, with arithmetic of its own). Twice on core 0: {:.1} ms ({:.2} times). Twice on \
+             core 1: {:.1} ms ({:.2} times).",
             ms(first),
             ms(second),
             ms(self.both),

@@ -49,6 +49,7 @@ impl ReadError {
                     | Problem::Empty
                     | Problem::NoRows
                     | Problem::OneSample
+                    | Problem::CoresOnly { .. }
             )
     }
 }
@@ -297,6 +298,12 @@ pub(super) enum Problem {
     /// The board stopped a test before the first write.
     Stopped {
         reason: String,
+        /// Note on the times of a load on two cores that the board measured before.
+        cores: Option<String>,
+    },
+    /// The board measured a load on two cores, but not its card.
+    CoresOnly {
+        cores: String,
     },
     NoTopic {
         wanted: String,

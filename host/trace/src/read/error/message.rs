@@ -359,9 +359,16 @@ impl fmt::Display for Problem {
                 "every line of the board's trace is damaged: its checksum does not match; set the serial monitor to the \
                  baud rate of the board, and record the trace again",
             ),
-            Problem::Stopped { reason } => write!(
+            Problem::Stopped { reason, cores } => {
+                write!(
+                    f,
+                    "the board stopped the test before the first write ({reason}); remove the cause, and measure again"
+                )?;
+                cores.iter().try_for_each(|cores| write!(f, ". {cores}"))
+            }
+            Problem::CoresOnly { cores } => write!(
                 f,
-                "the board stopped the test before the first write ({reason}); remove the cause, and measure again"
+                "the board measured no card; let its sketch call cardiographStream as well, and measure again. {cores}"
             ),
             Problem::NoTopic { wanted, found } => write!(
                 f,
