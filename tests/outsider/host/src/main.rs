@@ -110,7 +110,7 @@ fn record_and_serve(memory: &Memory) -> (StreamSummary, String) {
     let mut recorder = Recorder::new(parts, config, [(stream, consumer)]);
     let mut next = 0;
     let ran = finish(recorder.run(), || {
-        if CONTROL.is_ready() && now_us() >= next * SAMPLE_US {
+        if next < SAMPLES && CONTROL.is_ready() && now_us() >= next * SAMPLE_US {
             producer.push(sample(next).as_bytes(), now_us()).unwrap();
             next += 1;
             if next == SAMPLES {
