@@ -40,6 +40,18 @@ fn a_new_file_each_second_loses_nothing_at_a_quarter_of_the_bound() {
         assert!(figures["sustained_bound_bytes_per_s"].as_f64().unwrap() > 420_000.0);
         assert_nothing_lost(&run, &figures);
     }
+    // The next file is not prepared while the ring is too short for a stall, and the output says so.
+    let slow = "record sim:toshiba-8g@esp32-s3-sdfat --rotate-every 1s --rate 2750 --for 60s";
+    for (words, is_late) in [
+        (slow.to_string(), true),
+        (slow.replace("2750", "500"), false),
+        (slow.replace("--rotate-every 1s", ""), false),
+    ] {
+        let run = run(own.path(), &Vec::from_iter(words.split_whitespace()));
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        let is_said = run.stdout.contains("files last longer than 1s");
+        assert_eq!(is_said, is_late, "{words}: {}", run.stdout);
+    }
 }
 
 #[test]

@@ -28,7 +28,7 @@ pub fn text(args: &Record, figures: &Figures) -> String {
         );
     }
     let mut sections = vec![
-        samples(figures),
+        samples(args, figures),
         buffer(figures),
         rate(figures),
         durability(args, figures),
@@ -54,7 +54,7 @@ fn in_colour(is_bad: bool, text: String) -> String {
     }
 }
 
-fn samples(figures: &Figures) -> Section {
+fn samples(args: &Record, figures: &Figures) -> Section {
     let mut duration = units::time(figures.duration_us as f64);
     if figures.seed.is_some() {
         duration.push_str(" of virtual time");
@@ -65,9 +65,28 @@ fn samples(figures: &Figures) -> Section {
             row("produced", units::count(figures.samples_pushed)),
             row("written", units::count(figures.samples_written)),
             row("lost", in_colour(figures.samples_lost > 0, lost(figures))),
-            row("files", units::count(figures.files)),
+            row(
+                "files",
+                units::count(figures.files) + &late_files(args, figures),
+            ),
             row("elapsed", duration),
         ],
+    }
+}
+
+/// Returns a clause for the table if files lasted clearly longer than requested, on average; otherwise an empty string.
+fn late_files(args: &Record, figures: &Figures) -> String {
+    let tracks = match figures.format {
+        "binary" => 1.0,
+        _ => f64::from(figures.streams),
+    };
+    let file_us = figures.duration_us as f64 * tracks / figures.files.max(1) as f64;
+    match args.rotate_every {
+        Some(rotate) if figures.policy == "stream" && file_us > 1.5e6 * rotate.as_secs_f64() => {
+            let rotate = humantime::format_duration(rotate);
+            format!("; files last longer than {rotate} if the next one is not ready")
+        }
+        _ => String::new(),
     }
 }
 
