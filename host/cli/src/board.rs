@@ -47,14 +47,9 @@ pub fn measure(
 ) -> Result<(Trace, Vec<String>), Failure> {
     refuse_options(args)?;
     let limit = args.stop_after.map(|time| Instant::now() + time);
-    let needs_cores = args.workload == TWO_CORES;
-    let accepts_any = needs_cores || args.workload == cardiograph_workload::DEFAULT;
-    let test = Test::of(match accepts_any {
-        true => cardiograph_workload::DEFAULT,
-        false => &args.workload,
-    })?;
+    let test = Test::of(&args.workload)?;
     if port.starts_with("http://") {
-        if needs_cores {
+        if args.workload == TWO_CORES {
             return Err(failure(port, NO_CORES_ON_SERVER));
         }
         let mut received = Received::new(test.writes());
@@ -70,8 +65,7 @@ pub fn measure(
     }
     let file = serial::open(port, args.baud.unwrap_or(BAUD)).map_err(|why| failure(port, &why))?;
     let mut received = Received::new(0);
-    // A sketch is welcome unless the command line names the test.
-    received.expected = (!accepts_any).then(|| test.clone());
+    received.expected = names_writes(&args.workload).then(|| test.clone());
     let mut starter = Starter::new(file, &test);
     let end = receive(&mut starter, &mut received, limit, interrupt);
     if !matches!(end, Ok(End::Complete)) {
@@ -79,6 +73,11 @@ pub fn measure(
     }
     let end = end.map_err(|why| failure(port, &why))?;
     trace_of(port, args, received, end, interrupt)
+}
+
+/// Returns true if a workload of the command line names the writes. Otherwise, those of any sketch are welcome.
+fn names_writes(workload: &str) -> bool {
+    ![TWO_CORES, cardiograph_workload::DEFAULT].contains(&workload)
 }
 
 /// Returns the trace in a text, with warnings.
@@ -101,8 +100,7 @@ fn trace_of(
         return Err(failure(port, NO_TRACE));
     };
     trace.about.target = args.target.clone();
-    let is_named = ![TWO_CORES, cardiograph_workload::DEFAULT].contains(&&*args.workload);
-    if port.starts_with("http://") || is_named {
+    if port.starts_with("http://") || names_writes(&args.workload) {
         trace.about.workload = args.workload.clone();
     }
     let warning = match end {

@@ -130,19 +130,21 @@ fn a_board_that_waits_for_a_command_gets_it_again_until_it_responds() {
     );
 }
 
+/// Checks that the command refuses what a board prints.
+fn assert_refused(args: &[&str], text: &str, why: &str) {
+    let folder = directory();
+    let mut session = Session::begin(folder.path(), args);
+    session.print(text);
+    let run = session.end();
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    assert!(run.stderr.contains(why), "{}", run.stderr);
+}
+
 #[test]
 fn another_test_than_the_requested_one_is_refused() {
-    let folder = directory();
     for text in [firmware_lines(512), lines().concat()] {
-        let mut session = Session::begin(folder.path(), &["--workload", "self-timing"]);
-        session.print(&text);
-        let run = session.end();
-        assert_eq!(run.code, Some(2), "{}", run.stderr);
-        assert!(
-            run.stderr.contains("its sketch determines what it writes"),
-            "{}",
-            run.stderr
-        );
+        let why = "its sketch determines what it writes";
+        assert_refused(&["--workload", "self-timing"], &text, why);
     }
 }
 
@@ -171,29 +173,13 @@ fn the_load_on_two_cores_comes_before_the_test() {
         lines().concat() + &cores,
         lines()[4..].concat(),
     ] {
-        let mut session = Session::begin(folder.path(), &args);
-        session.print(&text);
-        let run = session.end();
-        assert_eq!(run.code, Some(2), "{}", run.stderr);
-        assert!(
-            run.stderr.contains("upload the example MeasureCores"),
-            "{}",
-            run.stderr
-        );
+        assert_refused(&args, &text, "upload the example MeasureCores");
     }
     let server = ["bench", "board:http://192.0.2.1", "--workload", "two-cores"];
     let run = common::run(folder.path(), &server);
     assert_eq!(run.code, Some(2), "{}", run.stderr);
     assert!(run.stderr.contains("server runs no load"), "{}", run.stderr);
-    let mut session = Session::begin(folder.path(), &["--for", "1s"]);
-    session.print(&cores);
-    let run = session.end();
-    assert_eq!(run.code, Some(2), "{}", run.stderr);
-    assert!(
-        run.stderr.contains("printed no write for"),
-        "{}",
-        run.stderr
-    );
+    assert_refused(&["--for", "1s"], &cores, "printed no write for");
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn a_new_file_each_second_loses_nothing_at_a_quarter_of_the_bound() {
     ] {
         let run = run(own.path(), &Vec::from_iter(words.split_whitespace()));
         assert_eq!(run.code, Some(0), "{}", run.stderr);
-        let is_said = run.stdout.contains("files last longer than 1s");
+        let is_said = run.stdout.contains(" on average, not 1s");
         assert_eq!(is_said, is_late, "{words}: {}", run.stdout);
     }
 }

@@ -23,8 +23,13 @@ pub struct Test {
 }
 
 impl Test {
-    /// Returns the writes of a workload that consists of one phase of plain writes to open files.
+    /// Returns the writes of a workload that consists of one phase of plain writes to open files. For [`TWO_CORES`], they are
+    /// those of the default workload.
     pub fn of(workload: &str) -> Result<Test, Failure> {
+        let workload = match workload {
+            TWO_CORES => cardiograph_workload::DEFAULT,
+            named => named,
+        };
         if workload == SELF_TIMING {
             return Ok(Test {
                 bytes: 100,

@@ -79,7 +79,7 @@ pub struct Record {
     #[arg(long, value_name = "SEED", default_value_t = 1, value_parser = whole(0..=u64::MAX))]
     pub seed: u64,
 
-    /// Begin a new file after this time (`stream`), or write the collected samples (`after-session`) [default: never;
+    /// Begin a new file after this time, or once the next one is ready (`stream`), or write the collected samples (`after-session`) [default: never;
     /// 10s for after-session]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub rotate_every: Option<Duration>,

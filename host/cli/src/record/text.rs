@@ -10,6 +10,9 @@ use cardiograph_report::units;
 const GAPS_SHOWN: usize = 10;
 /// Gaps that follow each other within this time count as one stall, in us.
 const STALLS_US: u64 = 1_000_000;
+/// Average duration of files, in multiples of the requested one, from which the table states it. The last file is shorter,
+/// and closing it takes time.
+const LATE_FILE: f64 = 1.5;
 /// The recommended buffer size is a multiple of this, in bytes.
 const ADVISED_BYTES: u64 = 16 * 1024;
 
@@ -74,20 +77,28 @@ fn samples(args: &Record, figures: &Figures) -> Section {
     }
 }
 
-/// Returns a clause for the table if files lasted clearly longer than requested, on average; otherwise an empty string.
+/// Returns a clause for the table if files lasted clearly longer than requested; otherwise an empty string.
 fn late_files(args: &Record, figures: &Figures) -> String {
-    let tracks = match figures.format {
-        "binary" => 1.0,
-        _ => f64::from(figures.streams),
+    let tracks = match has_own_files(figures) {
+        true => figures.streams,
+        false => 1,
     };
-    let file_us = figures.duration_us as f64 * tracks / figures.files.max(1) as f64;
+    let file_us = figures.duration_us as f64 * f64::from(tracks) / figures.files.max(1) as f64;
     match args.rotate_every {
-        Some(rotate) if figures.policy == "stream" && file_us > 1.5e6 * rotate.as_secs_f64() => {
+        Some(rotate)
+            if figures.policy == "stream" && file_us > LATE_FILE * rotate.as_secs_f64() * 1e6 =>
+        {
             let rotate = humantime::format_duration(rotate);
-            format!("; files last longer than {rotate} if the next one is not ready")
+            let lasted = units::time(file_us);
+            format!("; each lasted {lasted} on average, not {rotate}")
         }
         _ => String::new(),
     }
+}
+
+/// Returns true if each of several streams has files of its own.
+fn has_own_files(figures: &Figures) -> bool {
+    figures.streams > 1 && figures.format != "binary"
 }
 
 /// Formats the number of lost samples and their percentage.
@@ -202,9 +213,11 @@ fn rate(figures: &Figures) -> Section {
 fn lost_below(figures: &Figures, bound: f64) -> String {
     match figures.samples_lost {
         1.. if arrival_rate_bytes_per_s(figures) * 1.1 < bound => {
-            let remedy = match (figures.streams, figures.format) {
-                (1, _) | (_, "binary") => "",
-                _ => "; with --format binary, all streams share one file, which cards write faster",
+            let remedy = match has_own_files(figures) {
+                true => {
+                    "; with --format binary, all streams share one file, which cards write faster"
+                }
+                false => "",
             };
             format!("; this run lost samples{remedy}")
         }
@@ -220,9 +233,9 @@ fn arrival_rate_bytes_per_s(figures: &Figures) -> f64 {
 
 /// Describes the write loop whose sustained rate is the upper bound of the recorder's.
 fn bound_of(figures: &Figures) -> &'static str {
-    match (figures.streams, figures.format) {
-        (1, _) | (_, "binary") => "for a plain CMD25 loop with this buffer",
-        _ => {
+    match has_own_files(figures) {
+        false => "for a plain CMD25 loop with this buffer",
+        true => {
             "for a plain CMD25 loop that switches between one file per stream every 16 KiB, with this buffer"
         }
     }

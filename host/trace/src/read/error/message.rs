@@ -368,7 +368,7 @@ impl fmt::Display for Problem {
             }
             Problem::CoresOnly { cores } => write!(
                 f,
-                "the board measured no card; let its sketch call cardiographStream as well, and measure again. {cores}"
+                "the board measured no card; check the card, and that the sketch calls cardiographStream. {cores}"
             ),
             Problem::NoTopic { wanted, found } => write!(
                 f,
