@@ -28,7 +28,7 @@
 //!    counted in encoded file bytes. Binary streams share one file and one write and reach that bound. CSV and line
 //!    streams have a file each and take turns of up to 16 KiB, which costs throughput and causes longer stalls; for
 //!    several of them, no rate is promised: on simulated cards, two streams with 32 KiB rings lost between nothing and
-//!    59 % at 41 % to 47 % of the bound, and 512 KiB rings did not suffice on all cards. Up to eight files are prepared
+//!    59 % below half of the bound, and 512 KiB rings did not suffice on all cards. Up to eight files are prepared
 //!    before sampling begins. To prepare more, the recorder writes small blocks to other places, after which some cards
 //!    stall; at high rates, samples are lost if the ring does not hold these stalls as well. In that case the recorder
 //!    delays rotation, and prepares the next file only when it is needed.

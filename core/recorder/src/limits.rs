@@ -130,8 +130,10 @@ pub(crate) const OVERDUE_PART: u64 = 16;
 pub(crate) const OVERDUE_US_MIN: u64 = 1_000;
 /// Longest busy time that the specification allows a card, in us (4.6.2.2).
 pub(crate) const BUSY_US_MAX: u32 = 250_000;
-/// Part (1/n) of a window that a checkpoint leaves for a stall longer than those observed.
+/// Part (1/n) of a window that a checkpoint leaves at most for a stall longer than those observed. All of its lead is at most
+/// half of the window.
 pub(crate) const STALL_PART: u64 = 4;
+const _: () = assert!(STALL_PART > 2);
 /// Fill level (1/n of the ring) below which a ring that cannot absorb [`BUSY_US_MAX`] admits file-system steps.
 pub(crate) const STEP_PART_OF_RING: u64 = 16;
 /// Fill level (1/n of the ring) up to which a checkpoint that is late begins although a stall would fill the ring.
