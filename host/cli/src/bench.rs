@@ -674,12 +674,12 @@ fn ending<E: std::fmt::Display>(
     (vec![format!("{why}{unverified}")], None)
 }
 
-/// Returns a warning if the driver timed out while the card was busy.
+/// Returns a warning if the driver timed out while the card was busy, or its reader hung.
 fn time_outs(times: u64) -> Option<String> {
     (times > 0).then(|| {
         format!(
-            "the card stayed busy beyond the driver's timeout {} times; Cardiograph retried, but a \
-             program that does not retry loses data there",
+            "the card, or its reader, did not become ready within the driver's timeout {} times; Cardiograph \
+             retried, but a program that does not retry loses data there",
             units::count(times)
         )
     })

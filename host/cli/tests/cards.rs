@@ -73,6 +73,10 @@ fn a_board_shows_bus_and_libraries() {
             "linux-reader",
             ["page cache", "107 MB", "card driver", "Theory: "],
         ),
+        (
+            "linux-reader-hangs",
+            ["30 MB", "hangs after", "32 MiB", "30 s"],
+        ),
     ] {
         let drawing = done(directory().path(), &["cards", name]);
         for words in words {

@@ -1,7 +1,7 @@
 //! Experiments: a workload on a card on a board, and the operations of a run.
 
-use crate::recorded_writes;
 use crate::web::{self, WebServer};
+use crate::{raw_writes, recorded_writes};
 use cardiograph_sim_card::{BOARDS, Board, Card, Profile, Seed, TimedOperation, card_text};
 use cardiograph_store::run_on_card;
 use cardiograph_workload::{Activity, Observer, Operation, Workload, workload};
@@ -23,6 +23,8 @@ pub struct Experiment {
     pub server: Option<WebServer>,
     /// Recorded writes of a file system that is not simulated, which take the place of those of the workload.
     pub writes: Option<String>,
+    /// True if the writes of the workload to random offsets go to the whole card, without a file system.
+    pub is_raw: bool,
 }
 
 /// Workload of an experiment that consists of downloads only.
@@ -62,6 +64,8 @@ pub struct Operations {
     downloads: Vec<Operation>,
     server_reads_ns: Vec<u64>,
     driver_timeouts: u64,
+    /// Time-outs of the driver in each phase, for experiments that count them.
+    pub(crate) timeouts_of_phases: Vec<u64>,
 }
 
 impl Operations {
@@ -78,12 +82,19 @@ impl Operations {
             downloads: Vec::new(),
             server_reads_ns: Vec::new(),
             driver_timeouts: 0,
+            timeouts_of_phases: Vec::new(),
         }
     }
 
-    /// Returns how many times the card's driver timed out on a busy card and was called again.
+    /// Returns how many times the card's driver timed out on a busy card or reader and was called again.
     pub fn driver_timeouts(&self) -> u64 {
         self.driver_timeouts
+    }
+
+    /// Returns the same for one phase; for all of them, if it was not counted for each.
+    pub(crate) fn driver_timeouts_in(&self, phase: Option<usize>) -> u64 {
+        let of_phase = phase.and_then(|phase| self.timeouts_of_phases.get(phase));
+        of_phase.copied().unwrap_or(self.driver_timeouts)
     }
 
     /// Returns all operations of the workload.
@@ -132,6 +143,7 @@ impl From<Vec<Operation>> for Operations {
             downloads: Vec::new(),
             server_reads_ns: Vec::new(),
             driver_timeouts: 0,
+            timeouts_of_phases: Vec::new(),
         }
     }
 }
@@ -157,6 +169,7 @@ impl Experiment {
             set: Vec::new(),
             server: None,
             writes: None,
+            is_raw: false,
         }
     }
 
@@ -236,6 +249,12 @@ impl Experiment {
         }
         if let Some(name) = &self.writes {
             let (timeouts, card) = recorded_writes::run(name, card, &board, &mut operations)
+                .map_err(|error| self.failed(&error))?;
+            operations.driver_timeouts = timeouts;
+            return Ok((operations, card));
+        }
+        if self.is_raw {
+            let (timeouts, card) = raw_writes::run(&workload, card, &board, seed, &mut operations)
                 .map_err(|error| self.failed(&error))?;
             operations.driver_timeouts = timeouts;
             return Ok((operations, card));

@@ -283,7 +283,10 @@ fn read_speed() -> Result<Vec<Figure>, ExperimentError> {
 }
 
 fn flash_benchmark() -> Result<Vec<Figure>, ExperimentError> {
-    let on = |workload| Experiment::new("sandisk-extreme-ii-2g", "linux-reader", workload);
+    let on = |workload| Experiment {
+        is_raw: true,
+        ..Experiment::new("sandisk-extreme-ii-2g", "linux-reader-hangs", workload)
+    };
     let sizes = [25.0, 32.0, 33.0, 35.0, 38.0, 50.0, 100.0];
     let sizes: Vec<_> = sizes.into_iter().enumerate().collect();
     let chunks = [1024.0, 512.0, 32.0, 8.0, 1.0];

@@ -79,7 +79,7 @@ fn unit_bytes(profile: &Profile) -> u64 {
 
 /// Returns a card of the present flash model with the capacity and the bits per cell of another one, and with the
 /// values of data sheets: SLC as Samsung K9K8G08U0A, MLC as K9GAG08U0M, TLC as in AnandTech, Understanding TLC NAND, 2012.
-/// The stall limit is that of the SD specification. A card that collects its whole log at once still does.
+/// The stall limit is that of the SD specification.
 pub fn template(like: &Profile) -> Profile {
     let mut card = like.clone();
     card.model = 2;
@@ -100,10 +100,8 @@ pub fn template(like: &Profile) -> Profile {
     flash.log_program_us = flash.program_us[0];
     (flash.spread_percent, flash.cycles_used) = (5, 0);
     let controller = &mut card.controller;
-    let collects_all =
-        controller.log_blocks > 1 && controller.gc_log_blocks == controller.log_blocks;
     (controller.log_blocks, controller.log_used_pages) = (1024, 0);
-    controller.gc_log_blocks = if collects_all { 1024 } else { 1 };
+    controller.gc_log_blocks = 1;
     controller.ram_pages = 2;
     (controller.stall_limit_us, controller.idle_free_blocks) = (250_000, 2);
     controller.wear_levelling_erases = 1000;

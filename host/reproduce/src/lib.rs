@@ -28,6 +28,7 @@ mod outcome;
 pub mod own_server;
 pub mod page;
 pub mod plot;
+mod raw_writes;
 mod recorded_writes;
 mod recording;
 mod row;

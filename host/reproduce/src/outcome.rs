@@ -27,7 +27,7 @@ pub struct Outcome {
     /// Median over the seeds of each member of the card's ensemble, in ascending order; one for each set of assumptions.
     /// If the number is a spread, the highest result instead.
     pub members: Vec<f64>,
-    /// Number of times the card's driver timed out on a busy card and was called again, in the run of the first member
+    /// Number of times the card's driver timed out on a busy card or reader and was called again, in the run of the first member
     /// and seed; those of the denominator and of the second assumptions included.
     pub driver_timeouts: u64,
 }
@@ -166,7 +166,7 @@ pub fn reproduce(
             let of_query = |of_seeds: &OfSeeds| of_seeds.iter().map(|values| values[at]).collect();
             let result = QueryResult {
                 of_members: measured.of_members.iter().map(of_query).collect(),
-                driver_timeouts: measured.driver_timeouts,
+                driver_timeouts: measured.driver_timeouts[at],
             };
             by_query.insert(*id, result);
         }
@@ -211,8 +211,8 @@ type OfSeeds = Vec<Vec<Option<f64>>>;
 #[derive(Default)]
 struct Measured {
     of_members: Vec<OfSeeds>,
-    /// Time-outs of the driver in the run of the first member and seed.
-    driver_timeouts: u64,
+    /// Time-outs of the driver in the run of the first member and seed, for each query.
+    driver_timeouts: Vec<u64>,
 }
 
 /// Returns the results of each query, for each member and seed. An experiment that cannot be replayed runs on the first
@@ -226,6 +226,12 @@ fn run(job: &Job, members: usize) -> Result<Measured, ExperimentError> {
             .map(|(_, query)| measure::evaluate(query, operations))
             .collect::<Vec<_>>()
     };
+    let timeouts = |operations: &Operations| {
+        let phases = job.queries.iter().map(|(_, query)| query.phase);
+        phases
+            .map(|phase| operations.driver_timeouts_in(phase))
+            .collect()
+    };
     let mut measured = Measured::default();
     if !job.experiment.can_be_replayed() {
         let mut of_seeds = OfSeeds::new();
@@ -233,14 +239,14 @@ fn run(job: &Job, members: usize) -> Result<Measured, ExperimentError> {
             let operations = job.experiment.run(seed)?;
             of_seeds.push(evaluated(&operations));
             if seed == FIRST_SEED {
-                measured.driver_timeouts = operations.driver_timeouts();
+                measured.driver_timeouts = timeouts(&operations);
             }
         }
         measured.of_members.push(of_seeds);
         return Ok(measured);
     }
     let recording = Recording::of(job.experiment, FIRST_SEED)?;
-    measured.driver_timeouts = recording.operations().driver_timeouts();
+    measured.driver_timeouts = timeouts(recording.operations());
     let all = profile.members(&job.experiment.card);
     let all = all.map_err(|error| ExperimentError::new(error.to_string()))?;
     for (number, member) in all.iter().take(members.max(1)).enumerate() {

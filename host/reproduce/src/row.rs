@@ -192,6 +192,7 @@ struct Keys {
     phase: Option<usize>,
     trace: Option<String>,
     writes: Option<String>,
+    raw: Option<bool>,
 }
 
 /// Keys that describe a web server; all are absent in experiments without a web server.
@@ -233,6 +234,7 @@ impl Keys {
             phase: self.phase.or(defaults.phase),
             trace: self.trace.clone().or_else(|| defaults.trace.clone()),
             writes: self.writes.clone().or_else(|| defaults.writes.clone()),
+            raw: self.raw.or(defaults.raw),
         }
     }
 
@@ -259,6 +261,7 @@ impl Keys {
                     .collect(),
                 server: self.server.unwrap_or_default().server()?,
                 writes: self.writes,
+                is_raw: self.raw.unwrap_or_default(),
             },
             measure: self.measure.ok_or("`measure` is missing")?,
             threshold_ns: (self.threshold_ms.unwrap_or_default() * 1e6) as u64,
@@ -464,6 +467,7 @@ mod tests {
             "server",
             "trace",
             "writes",
+            "raw",
             "spread",
         ];
         for (name, text) in FILES {

@@ -14,10 +14,6 @@ fn outcomes() -> Vec<Outcome> {
     reproduce(&rows, 2, MEMBERS.into(), |_, _| ()).unwrap()
 }
 
-/// Fits that are off by more than a factor of 2, all on `sandisk-extreme-ii-2g`: within the bounds of chips, no log of
-/// 32 MB is collected as slowly as that of the study.
-const MISSED_FITS: [&str; 2] = ["32 MB at random offsets", "100 MB at random offsets"];
-
 /// Returns true for rows that were added when the bounds of this test had been set.
 fn is_later(outcome: &Outcome) -> bool {
     outcome.row.set_aside == Some(SetAside::Later)
@@ -41,13 +37,8 @@ fn fits_are_close_and_the_median_prediction_is_near() {
     let fits = factors(&outcomes, Role::Fit);
     let close = fits.iter().filter(|factor| **factor <= 1.25).count();
     assert!(close * 100 >= fits.len() * 80, "{close} of {}", fits.len());
-    let missed: Vec<&str> = outcomes
-        .iter()
-        .filter(|outcome| outcome.row.role == Role::Fit && outcome.row.published.is_some())
-        .filter(|outcome| outcome.factor().is_none_or(|factor| factor > 2.0))
-        .map(|outcome| outcome.row.quantity.as_str())
-        .collect();
-    assert_eq!(missed, MISSED_FITS);
+    let farthest = fits.last().copied().unwrap_or_default();
+    assert!(farthest <= 2.0, "{farthest}");
     let predictions = factors(&outcomes, Role::Prediction);
     let median = predictions[predictions.len() / 2];
     assert!(median <= 1.5, "{median}");

@@ -106,7 +106,7 @@ impl CachedCard {
         CardClock(self.clock.clone())
     }
 
-    /// Returns how many times the driver timed out on a busy card and was called again.
+    /// Returns how many times the driver timed out on a busy card or reader and was called again.
     pub fn timeouts(&self) -> u64 {
         self.cache.borrow().device().timeouts()
     }

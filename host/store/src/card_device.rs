@@ -7,7 +7,7 @@ use cardiograph_sim_card::wire::sd::SdBusCard;
 use cardiograph_sim_card::wire::{Kind, Options};
 use cardiograph_sim_card::{BLOCK_BYTES, Board, Bus, Card, Clock, Driver, Sd};
 use embedded_sdmmc::{Block, BlockCount, BlockDevice, BlockIdx, SdCardError};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 
 /// Capacity of the largest byte-addressed card.
@@ -66,6 +66,16 @@ pub(crate) struct CardDevice {
     port: Port,
     driver: Driver,
     clock: Clock,
+    run: Cell<Run>,
+    /// Number of times the card reader stopped responding.
+    hangs: Cell<u64>,
+}
+
+/// Writes to consecutive blocks, without another command between them.
+#[derive(Clone, Copy, Default)]
+struct Run {
+    end: u32,
+    blocks: u32,
 }
 
 enum Port {
@@ -95,15 +105,18 @@ impl CardDevice {
             port,
             driver,
             clock,
+            run: Cell::default(),
+            hangs: Cell::default(),
         })
     }
 
-    /// Returns how many times the driver timed out on a busy card.
+    /// Returns how many times the driver timed out on a busy card, or on a card reader that did not respond.
     pub(crate) fn timeouts(&self) -> u64 {
-        match &self.port {
+        let of_card = match &self.port {
             Port::Spi(port) => port.timeouts(),
             Port::Sd(host) => host.borrow().timeouts(),
-        }
+        };
+        of_card + self.hangs.get()
     }
 
     /// Returns true if the card rejects writes because it is worn out.
@@ -133,6 +146,7 @@ impl CardDevice {
     /// Reads consecutive blocks, in bursts of at most `burst_blocks`.
     pub(crate) fn read(&self, start: u32, blocks: &mut [Block]) -> Result<(), DriverError> {
         let most = self.driver.burst_blocks;
+        self.run.take();
         for (start, blocks) in (start..)
             .step_by(most as usize)
             .zip(blocks.chunks_mut(most as usize))
@@ -156,6 +170,7 @@ impl CardDevice {
             .step_by(most as usize)
             .zip(blocks.chunks(most as usize))
         {
+            self.continue_run(start, blocks.len() as u32);
             self.charge_cpu_time(blocks.len());
             match &self.port {
                 Port::Spi(port) => port.write(start, blocks).map_err(DriverError::Spi)?,
@@ -166,6 +181,26 @@ impl CardDevice {
             }
         }
         Ok(())
+    }
+
+    /// Adds a write to the run of consecutive blocks, before it begins. A card reader that hangs at this length takes
+    /// until the host's time-out.
+    fn continue_run(&self, start: u32, blocks: u32) {
+        let Some(hang) = self.driver.hang else { return };
+        let mut run = self.run.get();
+        if run.end != start {
+            run.blocks = 0;
+        }
+        if run.blocks + blocks > hang.run_blocks_max {
+            self.clock
+                .advance_ns(u64::from(hang.timeout_ms) * 1_000_000);
+            self.hangs.set(self.hangs.get() + 1);
+            run.blocks = 0;
+        }
+        self.run.set(Run {
+            end: start + blocks,
+            blocks: run.blocks + blocks,
+        });
     }
 
     fn charge_cpu_time(&self, blocks: usize) {

@@ -1,7 +1,7 @@
 //! A page cache in front of a card, like that of Linux.
 //!
 //! ```text
-//!   write ──> dirty pages ── at a sync, or when too many are dirty ──> card, by address, in bursts
+//!   write ──> dirty pages ── all at a sync, some when too many are dirty ──> card, by address, in bursts
 //!   read <── clean pages <── bursts, with read-ahead for sequential reads ── card
 //! ```
 
@@ -14,6 +14,9 @@ use std::io;
 
 const PAGE_BYTES: usize = 4096;
 const PAGE_SECTORS: u32 = (PAGE_BYTES / BLOCK_BYTES) as u32;
+/// Number of pages that a writer writes out when too many are dirty (MAX_WRITEBACK_PAGES of Linux 2.6). The pages of the
+/// FAT have the lowest addresses, so that they are written between two parts of a file, as they are there.
+const PIECE_PAGES: usize = 1024;
 /// Maximum number of clean pages; if it is exceeded, all clean pages are discarded.
 const CLEAN_PAGES_MAX: usize = 4096;
 
@@ -109,7 +112,7 @@ impl PageCache {
             }
             held.write(within, &data[..length]);
             if self.dirty.len() > self.dirty_pages_max {
-                self.write_out()?;
+                self.write_out(PIECE_PAGES)?;
             }
             at += length as u64;
             data = &data[length..];
@@ -178,10 +181,13 @@ impl PageCache {
         Ok(())
     }
 
-    /// Writes all dirty sectors, in order of address.
-    fn write_out(&mut self) -> Result<(), DriverError> {
+    /// Writes the dirty sectors of at most the given number of pages, in order of address.
+    fn write_out(&mut self, pages_max: usize) -> Result<(), DriverError> {
         let mut dirty = std::mem::take(&mut self.dirty);
         dirty.sort_unstable();
+        if dirty.len() > pages_max {
+            self.dirty = dirty.split_off(pages_max);
+        }
         self.burst.clear();
         let mut start = 0;
         for number in dirty {
@@ -202,8 +208,8 @@ impl PageCache {
             page.dirty = 0;
         }
         send(&self.device, start, &mut self.burst)?;
-        if self.pages.len() > CLEAN_PAGES_MAX {
-            self.pages.clear();
+        if self.pages.len() > self.dirty.len() + CLEAN_PAGES_MAX {
+            self.pages.retain(|_, page| page.dirty != 0);
         }
         Ok(())
     }
@@ -251,7 +257,7 @@ impl SectorCache for PageCache {
     }
 
     fn sync_all(&mut self) -> io::Result<()> {
-        self.write_out().map_err(io_error)
+        self.write_out(usize::MAX).map_err(io_error)
     }
 
     fn wants_fs_info(&self) -> bool {

@@ -38,7 +38,7 @@ impl RawCard {
         &self.clock
     }
 
-    /// Returns how many times the driver timed out on a busy card and was called again.
+    /// Returns how many times the driver timed out on a busy card or reader and was called again.
     pub fn timeouts(&self) -> u64 {
         self.device.timeouts()
     }

@@ -8,7 +8,7 @@ use cardiograph_workload::{Observer, Outcome, RunError, Store, Workload, run};
 pub struct SimulatedRun {
     /// Result of the workload.
     pub result: Result<Outcome, RunError<StoreError>>,
-    /// Number of times the driver timed out on a busy card and was called again.
+    /// Number of times the driver timed out on a busy card or reader and was called again.
     pub timeouts: u64,
     /// True if the card rejects writes because too many flash blocks are worn out.
     pub is_worn_out: bool,

@@ -407,6 +407,40 @@ fn a_page_cache_respects_its_limit_of_dirty_bytes() {
     assert!(at_sync <= 128 + 8, "{at_sync} blocks at the sync");
 }
 
+/// Writes a file of so many MiB and syncs it; returns the time of both, in ns.
+#[derive(Clone, Copy)]
+struct Synced(u64);
+
+impl Step for Synced {
+    type Output = u64;
+
+    fn on<S: Store<Error = StoreError>>(self, store: &mut S, clock: &mut impl Clock) -> u64 {
+        const MIB: usize = 1 << 20;
+        let mut file = store.create("FILE.BIN").unwrap();
+        let start_ns = clock.now_ns();
+        for number in 0..self.0 {
+            let at = number * MIB as u64;
+            store.write(&mut file, at, &[0; MIB]).unwrap();
+        }
+        store.flush(&mut file, Flush::Wait).unwrap();
+        let ns = clock.now_ns() - start_ns;
+        store.close(file).unwrap();
+        ns
+    }
+}
+
+/// As Linux does, which is why a reader that hangs after a long run did so on the raw card only.
+#[test]
+fn a_page_cache_that_is_full_writes_the_fat_between_parts_of_a_file() {
+    let mut board = board("linux-reader-hangs", 8192);
+    board.driver.hang.as_mut().unwrap().run_blocks_max = (8 << 20) / 512;
+    for (dirty_bytes_max, hangs) in [(6_000_000, 0), (30_000_000, 2)] {
+        board.library.dirty_bytes_max = Some(dirty_bytes_max);
+        let (ns, _) = run_step(&profile(), &board, Synced(20));
+        assert_eq!(ns / 30_000_000_000, hangs, "{ns} ns");
+    }
+}
+
 #[derive(Default)]
 struct Times(Vec<(u64, u64)>);
 

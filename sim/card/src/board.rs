@@ -69,6 +69,20 @@ pub struct Driver {
     pub checks_status: bool,
     /// Maximum number of blocks that the driver transfers with one command.
     pub burst_blocks: u32,
+    /// The defect of a card reader that stops responding during long runs, if it has it.
+    #[serde(default)]
+    pub hang: Option<Hang>,
+}
+
+/// A card reader that stops responding when a run of writes to consecutive blocks becomes too long, until the host gives
+/// up waiting and resets it. The command is then repeated, and begins a new run.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct Hang {
+    /// Longest run that works, in blocks.
+    pub run_blocks_max: u32,
+    /// Time after which the host resets the reader, in ms.
+    pub timeout_ms: u32,
 }
 
 /// The file library.
@@ -172,6 +186,9 @@ impl Board {
         };
         toml_file::check_ranges(name, &board.bus.ranges())?;
         toml_file::check_ranges(name, &board.driver.ranges())?;
+        if let Some(hang) = &board.driver.hang {
+            toml_file::check_ranges(name, &hang.ranges(board.driver.burst_blocks))?;
+        }
         toml_file::check_ranges(name, &board.library.ranges())?;
         if let Some(network) = &board.network {
             toml_file::check_ranges(name, &network.ranges())?;
@@ -271,6 +288,19 @@ impl Driver {
             Range::new("driver.command_us", self.command_us, 0..=100_000),
             Range::new("driver.block_us", self.block_us, 0..=100_000),
             Range::new("driver.burst_blocks", self.burst_blocks, 1..=65_535),
+        ]
+    }
+}
+
+impl Hang {
+    fn ranges(&self, burst_blocks: u32) -> [Range; 2] {
+        [
+            Range::new(
+                "driver.hang.run_blocks_max",
+                self.run_blocks_max,
+                burst_blocks..=1 << 31,
+            ),
+            Range::new("driver.hang.timeout_ms", self.timeout_ms, 1..=600_000),
         ]
     }
 }
@@ -494,6 +524,18 @@ mod tests {
                 "read_byte_ns",
                 "1_000_001",
                 "`library.read_byte_ns`",
+            ),
+            (
+                "linux-reader-hangs",
+                "run_blocks_max",
+                "239",
+                "`driver.hang.run_blocks_max` is 239; it must be 240 to 2147483648",
+            ),
+            (
+                "linux-reader-hangs",
+                "timeout_ms",
+                "0",
+                "`driver.hang.timeout_ms` is 0; it must be 1 to 600000",
             ),
             (
                 "linux-reader",

@@ -62,6 +62,10 @@ pub const BOARDS: &[(&str, &str)] = &[
     ("mega2560-hw", include_str!("../boards/mega2560-hw.toml")),
     ("lpc43xx", include_str!("../boards/lpc43xx.toml")),
     ("linux-reader", include_str!("../boards/linux-reader.toml")),
+    (
+        "linux-reader-hangs",
+        include_str!("../boards/linux-reader-hangs.toml"),
+    ),
 ];
 
 /// Error in a profile or board: one sentence with location and remedy.

@@ -35,7 +35,7 @@ const CASES: [Case; 2] = [
     },
     Case {
         profile: "kingston-8g",
-        card_blocks: 1 << 18,
+        card_blocks: 1 << 19,
         ring_kib: 128,
     },
 ];

@@ -3,7 +3,7 @@
 use super::theory::Derived;
 use super::{arrow, framed, page, plural, row, time};
 use cardiograph_report::units;
-use cardiograph_sim_card::{Board, Bus, Driver, Library, LibraryName, Sd, Spi};
+use cardiograph_sim_card::{BLOCK_BYTES, Board, Bus, Driver, Library, LibraryName, Sd, Spi};
 
 /// Draws a board.
 pub fn board(name: &str, board: &Board) -> String {
@@ -56,7 +56,7 @@ fn driver(driver: &Driver) -> Vec<String> {
         true => "polls the status (CMD13)",
         false => "no status check",
     };
-    vec![
+    let mut rows = vec![
         row(
             "blocks/command",
             &format!("up to {}", units::count(driver.burst_blocks.into())),
@@ -64,7 +64,13 @@ fn driver(driver: &Driver) -> Vec<String> {
         row("after a write", check),
         row("CPU per command", &time(driver.command_us.into())),
         row("  per block", &time(driver.block_us.into())),
-    ]
+    ];
+    if let Some(hang) = driver.hang {
+        let run_bytes = u64::from(hang.run_blocks_max) * BLOCK_BYTES as u64;
+        rows.push(row("hangs after", &units::binary_bytes(run_bytes)));
+        rows.push(row("  for", &time(f64::from(hang.timeout_ms) * 1e3)));
+    }
+    rows
 }
 
 fn bus(bus: &Bus) -> (String, Vec<String>) {

@@ -25,10 +25,6 @@ fn sources(profile: &Profile) -> Vec<(&'static str, &'static str)> {
         1 | 2 => chip,
         _ => "assumed",
     };
-    let collected = match profile.controller.gc_log_blocks {
-        1 => "assumed: the oldest one, as in FAST (Lee et al., 2007)",
-        _ => "assumed: all of them, because 32 MB are fast and 100 MB slow",
-    };
     vec![
         ("page_bytes", page),
         ("read_us", chip),
@@ -42,7 +38,10 @@ fn sources(profile: &Profile) -> Vec<(&'static str, &'static str)> {
         ("ram_pages", "assumed"),
         ("log_blocks", "no limit but spare_blocks"),
         ("log_used_pages", "the seed draws it"),
-        ("gc_log_blocks", collected),
+        (
+            "gc_log_blocks",
+            "assumed: the oldest one, as in FAST (Lee et al., 2007)",
+        ),
         ("stall_limit_us", "SD specification, 4.6.2.2"),
         ("idle_after_us", "assumed"),
         ("idle_free_blocks", "assumed"),

@@ -139,3 +139,32 @@ fn a_timeout_in_a_burst_is_counted_and_no_data_is_lost() {
         }
     }
 }
+
+#[test]
+fn a_reader_hangs_when_a_run_becomes_too_long_and_a_gap_or_a_read_ends_the_run() {
+    let mut board = Board::named("linux-reader-hangs").unwrap();
+    let hang = board.driver.hang.as_mut().unwrap();
+    hang.run_blocks_max = 480;
+    let device = device(&profile(64 << 20), &board);
+    let data = blocks(1, 480);
+    let hangs_after = |start: u32, count: usize| {
+        let before_ns = device.clock.now_ns();
+        device.write(start, &data[..count]).unwrap();
+        let seconds = (device.clock.now_ns() - before_ns) / 1_000_000_000;
+        (device.timeouts(), seconds)
+    };
+    // A run of just this length works; one more block does not, and begins the next run.
+    assert_eq!(hangs_after(1000, 480), (0, 0));
+    assert_eq!(hangs_after(1480, 1), (1, 30));
+    assert_eq!(hangs_after(1481, 479), (1, 0));
+    assert_eq!(hangs_after(1960, 1), (2, 30));
+    // Elsewhere on the card.
+    assert_eq!(hangs_after(5000, 480), (2, 0));
+    assert_eq!(hangs_after(5481, 480), (2, 0));
+    device.read(0, &mut blocks(0, 1)).unwrap();
+    assert_eq!(hangs_after(5961, 480), (2, 0));
+    // Within one call.
+    device.write(20_000, &blocks(2, 1000)).unwrap();
+    assert_eq!(device.timeouts(), 4);
+    assert_holds(&device, 20_000, &blocks(2, 1000));
+}
