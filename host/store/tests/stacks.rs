@@ -407,7 +407,7 @@ fn a_page_cache_respects_its_limit_of_dirty_bytes() {
     assert!(at_sync <= 128 + 8, "{at_sync} blocks at the sync");
 }
 
-/// Writes a file of so many MiB and syncs it; returns the time of both, in ns.
+/// Writes a file of the given number of MiB and syncs it; returns the time of both, in ns.
 #[derive(Clone, Copy)]
 struct Synced(u64);
 
