@@ -315,6 +315,11 @@ mod tests {
                 ] {
                     seed += 1;
                     let [quick, slow] = compare(name, &member, &load, seed);
+                    // Pages that a card receives ahead are not joined.
+                    if member.ftl().receive_pages > 0 {
+                        assert_eq!(quick, slow, "{name}");
+                        continue;
+                    }
                     steps = [steps[0] + quick, steps[1] + slow];
                 }
             }
