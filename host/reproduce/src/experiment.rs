@@ -64,7 +64,7 @@ pub struct Operations {
     downloads: Vec<Operation>,
     server_reads_ns: Vec<u64>,
     driver_timeouts: u64,
-    /// Time-outs of the driver in each phase, for experiments that count them.
+    /// Time-outs of the driver in each phase; empty if they were not counted separately.
     pub(crate) timeouts_of_phases: Vec<u64>,
 }
 
@@ -91,7 +91,7 @@ impl Operations {
         self.driver_timeouts
     }
 
-    /// Returns the same for one phase; for all of them, if it was not counted for each.
+    /// Returns the number of time-outs in one phase, or in all phases if they were not counted separately.
     pub(crate) fn driver_timeouts_in(&self, phase: Option<usize>) -> u64 {
         let of_phase = phase.and_then(|phase| self.timeouts_of_phases.get(phase));
         of_phase.copied().unwrap_or(self.driver_timeouts)
@@ -254,9 +254,9 @@ impl Experiment {
             return Ok((operations, card));
         }
         if self.is_raw {
-            let (timeouts, card) = raw_writes::run(&workload, card, &board, seed, &mut operations)
+            let card = raw_writes::run(&workload, card, &board, seed, &mut operations)
                 .map_err(|error| self.failed(&error))?;
-            operations.driver_timeouts = timeouts;
+            operations.driver_timeouts = operations.timeouts_of_phases.iter().sum();
             return Ok((operations, card));
         }
         let mut buffer = vec![0; workload.buffer_bytes()];

@@ -27,8 +27,8 @@ pub struct Outcome {
     /// Median over the seeds of each member of the card's ensemble, in ascending order; one for each set of assumptions.
     /// If the number is a spread, the highest result instead.
     pub members: Vec<f64>,
-    /// Number of times the card's driver timed out on a busy card or reader and was called again, in the run of the first member
-    /// and seed; those of the denominator and of the second assumptions included.
+    /// Number of times the driver timed out on a busy card or reader and was called again, in the run of the first member
+    /// and seed, including the denominator and the second set of assumptions.
     pub driver_timeouts: u64,
 }
 

@@ -17,31 +17,41 @@ const MB: u32 = 1_000_000;
 /// 1M of `dd`, in bytes.
 const DD_MB: u32 = 1 << 20;
 
-/// Runs the phases of a workload that write to random offsets, on all of the card instead of within a file; leaves out the
-/// others. Each pass is one operation, with the `sync` that follows it. Returns the number of time-outs of the driver, and
-/// the card.
+/// Runs the phases of a workload that write to random offsets, on the whole card instead of within a file, and skips the
+/// other phases. Each pass, with the `sync` after it, is one operation. Counts the time-outs of the driver in each phase, and
+/// returns the card.
 ///
 /// # Errors
-/// If the card fails or is too small for a phase, or if the workload has no such phase, or one with other calls than whole
-/// blocks in whole runs.
+/// If the card fails or is too small for a phase, if the workload has no such phase, or if one does not consist of whole
+/// runs of whole blocks.
 pub(crate) fn run(
     workload: &Workload,
     card: Card,
     board: &Board,
     seed: Seed,
     operations: &mut Operations,
-) -> Result<(u64, Card), String> {
+) -> Result<Card, String> {
+    let is_random = |phase: &Phase| phase.jump_within_bytes > 0;
+    if !workload.phases.iter().any(is_random) {
+        return Err(String::from(
+            "no phase writes to random offsets; remove `raw`",
+        ));
+    }
     let mut random = seed.stream("random offsets");
     let mut card = RawCard::new(card, board).map_err(|error| error.to_string())?;
     let blocks = card.blocks().map_err(|error| error.to_string())?;
     for (number, phase) in workload.phases.iter().enumerate() {
         let timeouts_before = card.timeouts();
-        if phase.jump_within_bytes == 0 {
+        if !is_random(phase) {
             operations.timeouts_of_phases.push(0);
             continue;
         }
-        let transfer = Transfer::of(phase)
-            .ok_or_else(|| format!("phase {}: cannot be sent without a file", number + 1))?;
+        let transfer = Transfer::of(phase).ok_or_else(|| {
+            format!(
+                "phase {} does not write one file in whole runs of whole blocks; remove `raw`",
+                number + 1
+            )
+        })?;
         for _ in 0..phase.passes {
             let offsets = transfer.offsets(blocks, |bound| random.below(bound))?;
             let start_ns = card.clock().now_ns();
@@ -66,7 +76,7 @@ pub(crate) fn run(
         let timeouts = card.timeouts() - timeouts_before;
         operations.timeouts_of_phases.push(timeouts);
     }
-    Ok((card.timeouts(), card.into_card()))
+    Ok(card.into_card())
 }
 
 /// The writes of a pass: runs of calls to consecutive blocks.
@@ -174,6 +184,16 @@ mod tests {
             },
         ];
         assert!(refused.iter().all(|phase| Transfer::of(phase).is_none()));
+    }
+
+    #[test]
+    fn a_workload_without_random_offsets_is_refused() {
+        let experiment = Experiment {
+            is_raw: true,
+            ..Experiment::new("sandisk-extreme-ii-2g", "linux-reader", "file-size")
+        };
+        let error = experiment.run(1).err().unwrap().to_string();
+        assert!(error.contains("remove `raw`"), "{error}");
     }
 
     #[test]

@@ -247,6 +247,10 @@ impl Keys {
                 "`set` has the path `{path}`; paths must begin with `card.` or `board.`"
             ));
         }
+        let is_raw = self.raw.unwrap_or_default();
+        if is_raw && (self.server.is_some() || self.writes.is_some()) {
+            return Err("`raw` cannot be combined with `server` or `writes`".to_string());
+        }
         if self.phase == Some(0) {
             return Err("`phase` is 0; phases are counted from 1".to_string());
         }
@@ -261,7 +265,7 @@ impl Keys {
                     .collect(),
                 server: self.server.unwrap_or_default().server()?,
                 writes: self.writes,
-                is_raw: self.raw.unwrap_or_default(),
+                is_raw,
             },
             measure: self.measure.ok_or("`measure` is missing")?,
             threshold_ns: (self.threshold_ms.unwrap_or_default() * 1e6) as u64,
@@ -420,6 +424,20 @@ mod tests {
             (count(Role::Fit), count(Role::Prediction)),
             (47 + 2, 44 + 2 + 1 + 8 + 10 + 3 + 2 + 7)
         );
+    }
+
+    #[test]
+    fn raw_writes_exclude_a_server_and_recorded_writes() {
+        let query = |more: &str| {
+            let text = format!(
+                "card = \"a\"\nboard = \"b\"\nworkload = \"c\"\nmeasure = \"mean\"\nraw = true\n{more}"
+            );
+            toml::from_str::<Keys>(&text).unwrap().query()
+        };
+        assert!(query("").unwrap().experiment.is_raw);
+        for more in ["writes = \"ext2/file-size\"", "server = {}"] {
+            assert!(query(more).unwrap_err().contains("`raw`"), "{more}");
+        }
     }
 
     #[test]

@@ -14,8 +14,8 @@ use std::io;
 
 const PAGE_BYTES: usize = 4096;
 const PAGE_SECTORS: u32 = (PAGE_BYTES / BLOCK_BYTES) as u32;
-/// Number of pages that a writer writes out when too many are dirty (MAX_WRITEBACK_PAGES of Linux 2.6). The pages of the
-/// FAT have the lowest addresses, so that they are written between two parts of a file, as they are there.
+/// Number of pages written out at a time when too many are dirty (MAX_WRITEBACK_PAGES of Linux 2.6). The FAT has the lowest
+/// addresses, so its dirty pages go out before each further part of a file.
 const PIECE_PAGES: usize = 1024;
 /// Maximum number of clean pages; if it is exceeded, all clean pages are discarded.
 const CLEAN_PAGES_MAX: usize = 4096;

@@ -407,7 +407,7 @@ fn a_page_cache_respects_its_limit_of_dirty_bytes() {
     assert!(at_sync <= 128 + 8, "{at_sync} blocks at the sync");
 }
 
-/// Writes a file of the given number of MiB and syncs it; returns the time of both, in ns.
+/// Writes a file of the given length, in MiB, and syncs it. Returns the total time, in ns.
 #[derive(Clone, Copy)]
 struct Synced(u64);
 
@@ -429,7 +429,7 @@ impl Step for Synced {
     }
 }
 
-/// As Linux does, which is why a reader that hangs after a long run did so on the raw card only.
+/// Metadata written between parts of a file keeps every run short enough for the reader.
 #[test]
 fn a_page_cache_that_is_full_writes_the_fat_between_parts_of_a_file() {
     let mut board = board("linux-reader-hangs", 8192);

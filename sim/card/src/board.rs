@@ -69,7 +69,7 @@ pub struct Driver {
     pub checks_status: bool,
     /// Maximum number of blocks that the driver transfers with one command.
     pub burst_blocks: u32,
-    /// The defect of a card reader that stops responding during long runs, if it has it.
+    /// Present if the card reader stops responding during long runs of writes.
     #[serde(default)]
     pub hang: Option<Hang>,
 }
