@@ -1,11 +1,13 @@
 //! All CI checks.
 
 use crate::packages::DEVICE_TARGET;
-use crate::run::{capture, cargo, check};
+use crate::run::{capture, cargo, check, root};
 use crate::{
     arduino, boards, c, crates, dist, english, fatfs, firmware, fuzz, packages, page, playground,
     power_cut, python, qemu, readme, rp2040, size,
 };
+use std::fs;
+use std::path::Path;
 use std::time::Instant;
 
 /// Crates that run on devices.
@@ -16,6 +18,16 @@ const DEVICE_CRATES: [&str; 6] = [
     "cardiograph-server",
     "cardiograph-timing",
     "cardiograph-workload",
+];
+
+/// Packages whose integration tests are one program, `tests/all.rs`.
+const TESTED_AS_ONE: [&str; 6] = [
+    "core/recorder",
+    "core/server",
+    "host/cli",
+    "host/report",
+    "host/serve",
+    "host/trace",
 ];
 
 /// The test of a feature that the other tests do not enable.
@@ -88,6 +100,7 @@ fn timed<T>(name: &str, part: impl FnOnce() -> Result<T, String>) -> Result<T, S
 }
 
 fn checks() -> Result<(), String> {
+    integration_tests_are_named()?;
     check(&mut cargo(&["fmt", "--all", "--check"]))?;
     check(&mut cargo(&[
         "clippy",
@@ -113,6 +126,36 @@ fn checks() -> Result<(), String> {
     // The workspace in fuzz/ is not part of the checks above, and its runs come last.
     fuzz::build()?;
     english::all()
+}
+
+/// Fails for a file beside a `tests/all.rs` that nothing compiles, as its tests would never run.
+fn integration_tests_are_named() -> Result<(), String> {
+    for package in TESTED_AS_ONE {
+        let package = root().join(package);
+        let read = |path: &Path| {
+            fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+        };
+        let all = read(&package.join("tests/all.rs"))?;
+        let manifest = read(&package.join("Cargo.toml"))?;
+        let tests = package.join("tests");
+        let entries = fs::read_dir(&tests).map_err(|error| error.to_string())?;
+        for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
+            let has_tests = path.extension().is_some_and(|end| end == "rs")
+                || path.join("mod.rs").is_file()
+                || path.join("main.rs").is_file();
+            let name = path.file_stem().unwrap_or_default().to_string_lossy();
+            let is_module = all.lines().any(|line| line == format!("mod {name};"));
+            let is_program = manifest.contains(&format!("name = \"{name}\""));
+            if has_tests && !is_module && !is_program {
+                return Err(format!(
+                    "{}: nothing runs these tests; add `mod {name};` to {}",
+                    path.display(),
+                    tests.join("all.rs").display()
+                ));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn device_crates_build() -> Result<(), String> {

@@ -1,7 +1,7 @@
 //! Unusable and damaged cards: mounting returns a specific error, never panics, and writes nothing outside
 //! the volume.
 
-mod fat_rig;
+use crate::fat_rig;
 
 use cardiograph_recorder::{FileRecord, Request};
 use cardiograph_sim_world::{Random, Seed};

@@ -1,6 +1,6 @@
 //! Chains that begin or end at the boundaries of FAT blocks, between chains of other files.
 
-mod fat_rig;
+use crate::fat_rig;
 
 use cardiograph_recorder::Request;
 use fat_rig::{Disk, REQUEST, Rig, Spec, check};

@@ -1,7 +1,7 @@
 //! Power cuts at every block written: the next mount finds the volume as it was before or after the
 //! operation, and all other files unchanged.
 
-mod fat_rig;
+use crate::fat_rig;
 
 use cardiograph_recorder::{FileId, FileRecord, Request, Reserved};
 use cardiograph_sim_world::Seed;

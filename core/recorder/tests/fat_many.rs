@@ -1,6 +1,6 @@
 //! Many recordings: the cost of an operation must not depend on their number.
 
-mod fat_rig;
+use crate::fat_rig;
 
 use cardiograph_recorder::{FileRecord, Request, ShortText};
 use fat_rig::*;

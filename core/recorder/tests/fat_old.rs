@@ -1,6 +1,6 @@
 //! Cards recorded by version 0.1, constructed by hand according to its docs/formats.md.
 
-mod fat_rig;
+use crate::fat_rig;
 
 use cardiograph_recorder::{Event, FileId, recover};
 use fat_rig::*;

@@ -1,7 +1,7 @@
 //! The order of writes: after a power cut, and before the next mount, no entry has clusters that are free or
 //! belong to another file.
 
-mod fat_rig;
+use crate::fat_rig;
 
 use cardiograph_recorder::{FileRecord, Request};
 use cardiograph_sim_world::Seed;

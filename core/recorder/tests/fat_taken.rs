@@ -1,6 +1,6 @@
 //! Cards on which a computer has used the name of an interrupted recording.
 
-mod fat_rig;
+use crate::fat_rig;
 
 use cardiograph_recorder::{Event, FileRecord, recover};
 use fat_rig::*;

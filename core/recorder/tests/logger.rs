@@ -1,7 +1,7 @@
 //! Complete recordings in virtual time, on a card with injected failures. Each test reproduces a former bug.
 
-mod fat_rig;
-mod logger_rig;
+use crate::fat_rig;
+use crate::logger_rig;
 
 use cardiograph_recorder::*;
 use fat_rig::{Disk, Rig, done};

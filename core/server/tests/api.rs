@@ -1,6 +1,6 @@
 //! The tables of docs/api.md: every request has the response that the document states, and every operation occurs.
 
-mod memory;
+use crate::memory;
 
 use cardiograph_server::*;
 use memory::Memory;

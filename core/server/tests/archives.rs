@@ -1,6 +1,6 @@
 //! Archives, compared with the system's tar.
 
-mod memory;
+use crate::memory;
 
 use cardiograph_server::Day;
 use memory::client::{Response, get, request};

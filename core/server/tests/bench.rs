@@ -1,6 +1,6 @@
 //! `POST /bench`: a test of the storage's writes.
 
-mod memory;
+use crate::memory;
 
 use cardiograph_server::*;
 use memory::Memory;

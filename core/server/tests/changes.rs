@@ -1,6 +1,6 @@
 //! Uploads, and other changes.
 
-mod memory;
+use crate::memory;
 
 use cardiograph_server::{Config, Error};
 use memory::client::{CONFIG, get, raw, request, responses, send_body, send_bytes};

@@ -1,6 +1,6 @@
 //! Several clients at the same time.
 
-mod memory;
+use crate::memory;
 
 use cardiograph_server::*;
 use memory::Memory;

@@ -1,6 +1,6 @@
 //! Conditions of changes, compared with RFC 9110, section 13.
 
-mod memory;
+use crate::memory;
 
 use cardiograph_server::{Buffers, NoInstrument, Server};
 use memory::Memory;

@@ -1,6 +1,6 @@
 //! WebDAV: properties, copies, locks. Real clients test it in host/serve.
 
-mod memory;
+use crate::memory;
 
 use cardiograph_server::*;
 use memory::client::{CONFIG, Response, responses};

@@ -1,6 +1,6 @@
 //! Lists, files, ranges and entity tags.
 
-mod memory;
+use crate::memory;
 
 use memory::Memory;
 use memory::client::{CONFIG, get, raw, request, responses};

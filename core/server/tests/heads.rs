@@ -1,6 +1,6 @@
 //! Hostile and unusual heads, over raw bytes.
 
-mod memory;
+use crate::memory;
 
 use cardiograph_server::{Buffers, Config, NoInstrument, Server};
 use memory::Memory;

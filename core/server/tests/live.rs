@@ -1,6 +1,6 @@
 //! Live data, state and control of a recorder.
 
-mod memory;
+use crate::memory;
 
 use cardiograph_server::*;
 use memory::Memory;

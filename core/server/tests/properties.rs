@@ -1,6 +1,6 @@
 //! Properties, with random input.
 
-mod memory;
+use crate::memory;
 
 use cardiograph_server::{Selection, decode_path, select};
 use memory::Memory;

@@ -1,7 +1,7 @@
 //! Rows of recordings. The encoder here was written from docs/formats.md; the reference for CSV is the export of
 //! cardiograph-record.
 
-mod memory;
+use crate::memory;
 
 use cardiograph_record::export_csv;
 use cardiograph_server::*;

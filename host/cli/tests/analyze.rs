@@ -1,6 +1,6 @@
 //! `analyze`: figures of traces and recordings, compared with independent calculations.
 
-mod common;
+use crate::common;
 
 use common::{Source, assert_schema, data, directory, done, json, names};
 use serde_json::{Value, json as literal};

@@ -1,7 +1,7 @@
 //! Invalid input: one sentence with the file, the location and the remedy, exit code 2, and no change in the
 //! directory.
 
-mod common;
+use crate::common;
 
 use common::{directory, done, refused, run, tree};
 use std::fs;

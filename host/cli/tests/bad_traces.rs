@@ -1,7 +1,7 @@
 //! Truncated, mixed-up and unrelated files as traces: one sentence with the file, the line and the remedy, exit
 //! code 2, and no change in the directory.
 
-mod common;
+use crate::common;
 
 use common::{directory, done, refused};
 use std::fs;

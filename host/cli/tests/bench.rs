@@ -1,6 +1,6 @@
 //! `bench` on simulated cards: figures, files and messages.
 
-mod common;
+use crate::common;
 
 use common::{
     Source, assert_schema, assert_self_contained, command, data, directory, done, json, names, run,

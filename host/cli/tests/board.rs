@@ -1,6 +1,6 @@
 //! `bench board:PORT` with a pseudo-terminal in place of a serial port.
 
-mod common;
+use crate::common;
 
 use common::signals::{end, wait_until};
 use common::{Run, command, directory, run};

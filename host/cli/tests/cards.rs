@@ -1,6 +1,6 @@
 //! `cards`: the list, and the drawing of a card or board.
 
-mod common;
+use crate::common;
 
 use common::{directory, done, refused, run};
 use std::fs;

@@ -2,7 +2,7 @@
 
 #![cfg(target_os = "linux")]
 
-mod common;
+use crate::common;
 
 use common::signals::{end, wait_for_handler, wait_until};
 use common::{

@@ -1,6 +1,6 @@
 //! `compare`: verdicts on traces whose difference is known, and errors for input without writes.
 
-mod common;
+use crate::common;
 
 use common::{data, directory, done, json, names, run};
 use serde_json::Value;

@@ -1,6 +1,6 @@
 //! `bench` on directories: figures, messages, and existing files that remain untouched.
 
-mod common;
+use crate::common;
 
 use common::mount::run_mounted;
 use common::signals::{end_within, wait_until};

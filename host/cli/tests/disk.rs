@@ -1,6 +1,6 @@
 //! `bench` and `check` on whole disks, which are loop devices; and `bench --rate`.
 
-mod common;
+use crate::common;
 
 use common::loop_disk::LoopDisk;
 use common::{assert_refused, data, directory, json, names, run};

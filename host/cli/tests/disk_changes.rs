@@ -1,9 +1,8 @@
 //! `bench`, `check` and `flash-benchmark` on disks that fail in many places, or change while they are measured.
 
-mod common;
-mod disk_runs;
-#[path = "../../disk/tests/common/mod.rs"]
-mod disks;
+use crate::common;
+use crate::disk_runs;
+use crate::disks;
 
 use common::loop_disk::LoopDisk;
 use common::signals::{wait_for_handler, wait_until};

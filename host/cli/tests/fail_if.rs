@@ -1,6 +1,6 @@
 //! `--fail-if` on every command: exit code 5, and the condition with its figure on standard error.
 
-mod common;
+use crate::common;
 
 use common::{data, directory, json, names, run};
 use std::fs;

@@ -1,6 +1,6 @@
 //! `fit`: a card from a trace, and errors for unusable traces.
 
-mod common;
+use crate::common;
 
 use common::{assert_self_contained, data, directory, done, json, names, refused, run};
 use std::fs;

@@ -1,9 +1,8 @@
 //! `flash-benchmark`: study 2 on whole disks, which are loop devices, and in directories.
 
-mod common;
+use crate::common;
 
-#[path = "../../disk/tests/common/mod.rs"]
-mod disks;
+use crate::disks;
 
 use common::loop_disk::LoopDisk;
 use common::signals::{end, wait_until};

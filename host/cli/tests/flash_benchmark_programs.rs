@@ -1,9 +1,8 @@
 //! `flash-benchmark` and the programs that it runs, losetup and mkfs: interrupted, killed, failing or missing. The tests
 //! put programs of their own in front of the real ones.
 
-mod common;
-#[path = "../../disk/tests/common/mod.rs"]
-mod disks;
+use crate::common;
+use crate::disks;
 
 use common::loop_disk::LoopDisk;
 use common::signals::{end, wait_until};

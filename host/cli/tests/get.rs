@@ -1,6 +1,6 @@
 //! `get`: lists, downloads over links that break, growing files, sessions and days.
 
-mod common;
+use crate::common;
 
 use common::server::{BadLink, Serving};
 use common::signals::wait_until;

@@ -1,6 +1,6 @@
 //! Ctrl-C and closed pipes: an early end is clean, and shows what was measured.
 
-mod common;
+use crate::common;
 
 use common::signals::{end, wait_for_handler, wait_until};
 use common::{Run, Source, assert_schema, command, directory, names};

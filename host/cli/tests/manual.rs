@@ -1,6 +1,6 @@
 //! Completions and manual pages.
 
-mod common;
+use crate::common;
 
 use common::{directory, done, run};
 use std::fs;

@@ -1,6 +1,6 @@
 //! `analyze` reads what the other commands write.
 
-mod common;
+use crate::common;
 
 use common::{directory, done, json, number};
 use std::fs;

@@ -1,6 +1,6 @@
 //! `plan`: buffer sizes and risk, and errors for unusable input.
 
-mod common;
+use crate::common;
 
 use common::{data, directory, done, json, names, refused, run};
 use serde_json::Value;

@@ -1,6 +1,6 @@
 //! `cardiograph probe`, and `fit` with its result.
 
-mod common;
+use crate::common;
 
 use common::signals::{PATIENCE, end_within};
 use common::{command, data, directory, done, names, refused, results_in, run};

@@ -1,6 +1,6 @@
 //! The recipes in docs/recipes.md, run as written, and their figures next to those of `analyze`.
 
-mod common;
+use crate::common;
 
 use common::{directory, json, run};
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! `record` on simulated cards: figures, gaps, external samples and messages.
 
-mod common;
+use crate::common;
 
 use common::{data, directory, done, fed, json, json_with_code, names, number, refused, run};
 use std::fs;

@@ -1,6 +1,6 @@
 //! `record` in directories, in real time: files, figures, inputs, and a full directory.
 
-mod common;
+use crate::common;
 
 use common::mount::run_mounted;
 use common::{Run, command, directory, done, fed, json, json_with_code, names, number, refused};

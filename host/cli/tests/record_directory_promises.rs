@@ -1,6 +1,6 @@
 //! Guarantees of the recorder in directories: signals, removed files, full file systems, foreign files.
 
-mod common;
+use crate::common;
 
 use common::promise::{assert_accounted, assert_nothing_lost, code, record, spawn};
 use common::{Run, directory, names, number};

@@ -1,6 +1,6 @@
 //! Exit codes of `record`: each exit code alone, and the precedence among them.
 
-mod common;
+use crate::common;
 
 use common::signals::{PATIENCE, end, end_within, wait_for_handler, wait_until};
 use common::{Run, command, directory, names, run};

@@ -1,6 +1,6 @@
 //! Guarantees of the recorder, tested through the command on simulated cards.
 
-mod common;
+use crate::common;
 
 use common::promise::{assert_nothing_lost, code, record};
 use common::{directory, number, run};

@@ -1,6 +1,6 @@
 //! Output and exit codes of `recover` and `export`.
 
-mod common;
+use crate::common;
 
 use common::{command, directory, done, names, run, tree};
 use std::fs;

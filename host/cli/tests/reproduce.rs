@@ -1,6 +1,6 @@
 //! `reproduce`: published figures next to simulated ones, for the study that runs fastest.
 
-mod common;
+use crate::common;
 
 use common::{assert_self_contained, directory, done, refused, run};
 use std::collections::BTreeSet;

@@ -1,6 +1,6 @@
 //! The results files of studies 1 and 3: written by `bench`, read again by `analyze`.
 
-mod common;
+use crate::common;
 
 use common::{directory, done, json, refused};
 use std::fs;

@@ -1,6 +1,6 @@
 //! The JSON of every command, validated against docs/schemas by an independent validator.
 
-mod common;
+use crate::common;
 
 use common::loop_disk::LoopDisk;
 use common::{data, directory, run};

@@ -1,6 +1,6 @@
 //! `analyze --scope`: energy of a trace, and energy alone.
 
-mod common;
+use crate::common;
 
 use common::{Source, assert_schema, data, directory, done, json, refused, tree};
 use std::fs;

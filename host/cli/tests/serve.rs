@@ -1,6 +1,6 @@
 //! `serve`, and `record --serve`: files and live data while the recorder writes.
 
-mod common;
+use crate::common;
 
 use common::server::Serving;
 use common::{command, directory, names, refused};

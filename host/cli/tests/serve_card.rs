@@ -1,6 +1,6 @@
 //! `serve` of a card image, judged by mtools and fsck.fat.
 
-mod common;
+use crate::common;
 
 use common::server::Serving;
 use common::{command, directory, run};

@@ -1,6 +1,6 @@
 //! `serve sim:CARD@BOARD`: a virtual data logger in real time.
 
-mod common;
+use crate::common;
 
 use common::server::Serving;
 use common::{directory, done, results_in};

@@ -1,6 +1,6 @@
 //! `cardiograph sweep`: answers, continuation, comparisons and bad input.
 
-mod common;
+use crate::common;
 
 use common::signals::{end, wait_for_handler};
 use common::{command, directory, done, json, number, run};

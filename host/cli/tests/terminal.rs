@@ -1,6 +1,6 @@
 //! The terminal: --force and --quiet, colours, the help, and the distribution.
 
-mod common;
+use crate::common;
 
 use common::{Run, command, data, directory, done, refused, run};
 use std::fs;

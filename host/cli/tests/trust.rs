@@ -3,9 +3,8 @@
 
 #![cfg(target_os = "linux")]
 
-mod common;
-#[path = "../../disk/tests/common/mod.rs"]
-mod planted;
+use crate::common;
+use crate::disks as planted;
 
 use common::signals::{end, wait_for_handler, wait_until};
 use common::{Run, assert_refused, command, directory, done, json, names, number, refused};

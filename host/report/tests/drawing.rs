@@ -1,6 +1,6 @@
 //! Reads the lines that the page draws in headless Chromium, and compares them with the latencies of the trace.
 
-mod browser;
+use crate::browser;
 
 use cardiograph_report::{figures_of, page};
 use cardiograph_trace::{About, Loaded, Operation, OperationKind, Recording, Trace};

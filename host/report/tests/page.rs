@@ -1,6 +1,6 @@
 //! The HTML page in headless Chromium: runs the page's script and checks the resulting markup.
 
-mod browser;
+use crate::browser;
 
 use cardiograph_report::{Report, figures_of, page};
 use cardiograph_trace::{

@@ -1,6 +1,6 @@
 //! Files that change while they are downloaded, and clients that change the same file.
 
-mod common;
+use crate::common;
 
 use common::{Response, Server, noise, read_all};
 use std::fs;

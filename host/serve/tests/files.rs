@@ -1,6 +1,6 @@
 //! Downloads, lists and uploads with curl.
 
-mod common;
+use crate::common;
 
 use cardiograph_record::LiveFiles;
 use cardiograph_serve::DirectoryStorage;

@@ -1,6 +1,6 @@
 //! Hostile and broken clients: they cannot read or change anything outside the directory, nor delay other clients.
 
-mod common;
+use crate::common;
 
 use cardiograph_serve::Settings;
 use common::{Response, Server, noise, read_all};

@@ -1,6 +1,6 @@
 //! The server as a network drive, used by clients of others: litmus, which tests conformance, rclone, cadaver and davfs2.
 
-mod common;
+use crate::common;
 
 use common::Server;
 use std::fs;

@@ -1,8 +1,7 @@
 //! Results of each operation on a FAT volume, checked by fsck.fat, the crate fatfs and an independent
 //! checker.
 
-#[path = "../fat_rig/mod.rs"]
-mod fat_rig;
+use crate::fat_rig;
 
 mod files;
 mod folders;

@@ -1,7 +1,6 @@
 //! Reading directories and files that another program has written, undamaged and damaged.
 
-#[path = "../fat_rig/mod.rs"]
-mod fat_rig;
+use crate::fat_rig;
 
 mod damaged;
 mod trees;

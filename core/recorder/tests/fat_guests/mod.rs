@@ -1,8 +1,7 @@
 //! Changes by guests, next to the recorder's own: results, power cuts at every block, and random
 //! sequences, checked by fsck.fat, the crate fatfs and an independent checker.
 
-#[path = "../fat_rig/mod.rs"]
-mod fat_rig;
+use crate::fat_rig;
 
 mod cuts;
 mod operations;

@@ -1,0 +1,45 @@
+//! The integration tests in one program: as separate programs, each would compile the same generic code again.
+
+mod analyze;
+mod bad_input;
+mod bad_traces;
+mod bench;
+mod board;
+mod cards;
+mod cleared;
+mod common;
+mod compare;
+mod directory;
+mod disk;
+mod disk_changes;
+mod disk_faults;
+mod disk_runs;
+#[path = "../../disk/tests/common/mod.rs"]
+mod disks;
+mod fail_if;
+mod fit;
+mod flash_benchmark;
+mod flash_benchmark_programs;
+mod get;
+mod interrupt;
+mod manual;
+mod own_files;
+mod plan;
+mod probe;
+mod recipes;
+mod record;
+mod record_directory;
+mod record_directory_promises;
+mod record_exit;
+mod record_promises;
+mod recover;
+mod reproduce;
+mod results;
+mod schemas;
+mod scope;
+mod serve;
+mod serve_card;
+mod serve_simulated;
+mod sweep;
+mod terminal;
+mod trust;

@@ -1,0 +1,7 @@
+//! The integration tests in one program: as separate programs, each would compile the same generic code again.
+
+mod changes;
+mod common;
+mod files;
+mod hostile;
+mod webdav;
