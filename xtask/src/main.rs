@@ -47,6 +47,8 @@
 //!
 //! `cargo xtask power-cut`: the power-cut test only, with a given number of cases, or for a single case.
 //!
+//! `cargo xtask states`: the searches of the planner's states that take minutes.
+//!
 //! `cargo xtask mutants`: mutates the device crates and lists the mutants that no test detects.
 //!
 //! `cargo xtask bench`: the benchmarks; writes a dated run to `benchmarks/runs`.
@@ -80,7 +82,7 @@ mod wheel;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask test | english | readme | firmware | crates | fatfs | arduino | c | python | dist [TARGET] | targets | wheel [TARGET] | page | playground [--test] | pictures | rp2040 | qemu | network [port] | boards [--long] | size | power-cut | bench [overhead|analyze|card|page|pan|playground|recorder|serve] | mutants [--limit SECONDS] | fuzz SECONDS";
+const USAGE: &str = "usage: cargo xtask test | english | readme | firmware | crates | fatfs | arduino | c | python | dist [TARGET] | targets | wheel [TARGET] | page | playground [--test] | pictures | rp2040 | qemu | network [port] | boards [--long] | size | power-cut | states | bench [overhead|analyze|card|page|pan|playground|recorder|serve] | mutants [--limit SECONDS] | fuzz SECONDS";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -90,6 +92,7 @@ fn main() -> ExitCode {
         ["english"] => english::all(),
         ["readme"] => readme::commands().map(drop),
         ["power-cut", args @ ..] => power_cut::with(args),
+        ["states"] => power_cut::states(),
         ["mutants", args @ ..] => mutants::with(args),
         ["arduino"] => arduino::all().map(drop),
         ["c"] => c::all().map(drop),

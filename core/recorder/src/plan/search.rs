@@ -146,9 +146,47 @@ const ONE: Config<1> = Config {
     states_max: 10_000_000,
 };
 
+/// Part of the events and predicates of one stream; all of them take minutes.
+const WITH_READS: Config<1> = Config {
+    name: "one stream, with reads",
+    slots: 2,
+    has_names_and_ages: false,
+    is_text: false,
+    events: &[
+        Event::Sample(0),
+        Event::Burst(0),
+        Event::Flush,
+        Event::Stop,
+        Event::RoomTaken,
+        Event::RoomFreed,
+    ],
+    ..ONE
+};
+
+const WITH_NAMES: Config<1> = Config {
+    name: "one stream, with names and ages",
+    has_reads: false,
+    ..ONE
+};
+
 #[test]
+fn one_stream_with_reads() {
+    sees_every_action(&WITH_READS);
+}
+
+#[test]
+fn one_stream_with_names_and_ages() {
+    search(&WITH_NAMES);
+}
+
+#[test]
+#[ignore = "takes minutes; `cargo xtask states` runs it"]
 fn one_stream() {
-    let graph = search(&ONE);
+    sees_every_action(&ONE);
+}
+
+fn sees_every_action(config: &Config<1>) {
+    let graph = search(config);
     let kinds = [
         Action::Acquire,
         Action::Start(Job::Mount),
@@ -170,22 +208,34 @@ fn one_stream() {
     }
 }
 
+const REMOVES: Config<1> = Config {
+    name: "one stream that removes recordings",
+    may_remove: true,
+    events: &[
+        Event::Sample(0),
+        Event::Burst(0),
+        Event::Flush,
+        Event::Rotate,
+        Event::Stop,
+        Event::RoomTaken,
+        Event::RoomFreed,
+    ],
+    ..ONE
+};
+
 #[test]
 fn one_stream_removes_recordings() {
     search(&Config {
-        name: "one stream that removes recordings",
-        may_remove: true,
-        events: &[
-            Event::Sample(0),
-            Event::Burst(0),
-            Event::Flush,
-            Event::Rotate,
-            Event::Stop,
-            Event::RoomTaken,
-            Event::RoomFreed,
-        ],
-        ..ONE
+        name: "one stream that removes recordings, without reads",
+        has_reads: false,
+        ..REMOVES
     });
+}
+
+#[test]
+#[ignore = "takes minutes; `cargo xtask states` runs it"]
+fn one_stream_removes_recordings_beside_reads() {
+    search(&REMOVES);
 }
 
 const SHARED: Config<2> = Config {
@@ -260,6 +310,7 @@ fn two_tracks_short_of_room() {
 }
 
 #[test]
+#[ignore = "takes minutes; `cargo xtask states` runs it"]
 fn larger() {
     search(&Config {
         name: "one stream, larger",
