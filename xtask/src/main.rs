@@ -77,6 +77,7 @@ mod readme;
 mod rp2040;
 mod run;
 mod size;
+mod states;
 mod test;
 mod wheel;
 
@@ -92,7 +93,7 @@ fn main() -> ExitCode {
         ["english"] => english::all(),
         ["readme"] => readme::commands().map(drop),
         ["power-cut", args @ ..] => power_cut::with(args),
-        ["states"] => power_cut::states(),
+        ["states"] => states::all(),
         ["mutants", args @ ..] => mutants::with(args),
         ["arduino"] => arduino::all().map(drop),
         ["c"] => c::all().map(drop),

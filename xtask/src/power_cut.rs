@@ -32,19 +32,3 @@ pub fn all() -> Result<usize, String> {
     with(&["--every-write", EVERY])?;
     Ok((CASES / CASES_OF_TEST) as usize + 1)
 }
-
-/// Searches the states of the planner that take too long for `cargo xtask test`.
-pub fn states() -> Result<(), String> {
-    check(&mut cargo(&[
-        "test",
-        "--profile",
-        "power-cut",
-        "--package",
-        "cardiograph-recorder",
-        "--lib",
-        "plan::search",
-        "--",
-        "--ignored",
-        "--nocapture",
-    ]))
-}

@@ -7,7 +7,7 @@ use crate::{
     power_cut, python, qemu, readme, rp2040, size,
 };
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// Crates that run on devices.
@@ -18,16 +18,6 @@ const DEVICE_CRATES: [&str; 6] = [
     "cardiograph-server",
     "cardiograph-timing",
     "cardiograph-workload",
-];
-
-/// Packages whose integration tests are one program, `tests/all.rs`.
-const TESTED_AS_ONE: [&str; 6] = [
-    "core/recorder",
-    "core/server",
-    "host/cli",
-    "host/report",
-    "host/serve",
-    "host/trace",
 ];
 
 /// The test of a feature that the other tests do not enable.
@@ -128,34 +118,47 @@ fn checks() -> Result<(), String> {
     english::all()
 }
 
-/// Fails for a file beside a `tests/all.rs` that nothing compiles, as its tests would never run.
+/// Fails for a file next to a `tests/all.rs` that nothing compiles, as its tests would never run.
 fn integration_tests_are_named() -> Result<(), String> {
-    for package in TESTED_AS_ONE {
-        let package = root().join(package);
-        let read = |path: &Path| {
-            fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
-        };
-        let all = read(&package.join("tests/all.rs"))?;
-        let manifest = read(&package.join("Cargo.toml"))?;
-        let tests = package.join("tests");
-        let entries = fs::read_dir(&tests).map_err(|error| error.to_string())?;
-        for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
-            let has_tests = path.extension().is_some_and(|end| end == "rs")
-                || path.join("mod.rs").is_file()
-                || path.join("main.rs").is_file();
-            let name = path.file_stem().unwrap_or_default().to_string_lossy();
-            let is_module = all.lines().any(|line| line == format!("mod {name};"));
-            let is_program = manifest.contains(&format!("name = \"{name}\""));
-            if has_tests && !is_module && !is_program {
-                return Err(format!(
-                    "{}: nothing runs these tests; add `mod {name};` to {}",
-                    path.display(),
-                    tests.join("all.rs").display()
-                ));
+    for group in ["core", "host", "sim"] {
+        for package in entries(&root().join(group))? {
+            if package.join("tests/all.rs").is_file() {
+                tests_are_named(&package)?;
             }
         }
     }
     Ok(())
+}
+
+fn tests_are_named(package: &Path) -> Result<(), String> {
+    let all = package.join("tests/all.rs");
+    let modules = read(&all)?;
+    let manifest = read(&package.join("Cargo.toml"))?;
+    for path in entries(&package.join("tests"))? {
+        let is_test = path.extension().is_some_and(|end| end == "rs")
+            || path.join("mod.rs").is_file()
+            || path.join("main.rs").is_file();
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let is_module = modules.lines().any(|line| line == format!("mod {name};"));
+        let is_program = manifest.contains(&format!("[[test]]\nname = \"{name}\"\n"));
+        if is_test && !is_module && !is_program {
+            let (path, all) = (path.display(), all.display());
+            return Err(format!(
+                "{path}: nothing runs these tests; add `mod {name};` to {all}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let paths =
+        fs::read_dir(folder).and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
+    paths.map_err(|error| format!("{}: {error}", folder.display()))
 }
 
 fn device_crates_build() -> Result<(), String> {

@@ -7,14 +7,6 @@ use cardiograph_recorder::{FileRecord, Request};
 use cardiograph_sim_world::{Random, Seed};
 use fat_rig::*;
 
-const FAT16: Spec = Spec {
-    blocks: 6000,
-    fat_bits: 16,
-    fats: 2,
-    cluster_blocks: 1,
-    has_table: false,
-    has_files: true,
-};
 const FAT32: Spec = Spec {
     blocks: 20_000,
     fat_bits: 32,

@@ -6,12 +6,8 @@ use cardiograph_recorder::{Event, FileId, recover};
 use fat_rig::*;
 
 const FAT16: Spec = Spec {
-    blocks: 6000,
-    fat_bits: 16,
-    fats: 2,
-    cluster_blocks: 1,
-    has_table: false,
     has_files: false,
+    ..fat_rig::FAT16
 };
 const EPOCH: u32 = 0x5F3A_9C01;
 const FILE_BLOCKS: u32 = 200;

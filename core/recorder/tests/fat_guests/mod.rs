@@ -19,21 +19,6 @@ const TIME: DosTime = DosTime {
     time: 10 << 11 | 30 << 5 | 7,
 };
 
-const FAT16: Spec = Spec {
-    blocks: 6000,
-    fat_bits: 16,
-    fats: 2,
-    cluster_blocks: 1,
-    has_table: false,
-    has_files: true,
-};
-const FAT32: Spec = Spec {
-    blocks: 70_000,
-    fat_bits: 32,
-    has_table: true,
-    ..FAT16
-};
-
 /// Returns different contents for each number.
 fn data(number: u64, bytes: usize) -> Vec<u8> {
     let mut random = cardiograph_sim_world::Seed::new(number).stream("data");

@@ -14,20 +14,6 @@ use cardiograph_recorder::{
 use fat_rig::*;
 use std::collections::BTreeSet;
 
-const FAT16: Spec = Spec {
-    blocks: 6000,
-    fat_bits: 16,
-    fats: 2,
-    cluster_blocks: 1,
-    has_table: false,
-    has_files: true,
-};
-const FAT32: Spec = Spec {
-    blocks: 70_000,
-    fat_bits: 32,
-    has_table: true,
-    ..FAT16
-};
 /// Larger than the largest file.
 const LARGE: Spec = Spec {
     blocks: 9 << 20,

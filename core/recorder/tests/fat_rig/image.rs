@@ -28,6 +28,23 @@ pub struct Spec {
     pub has_files: bool,
 }
 
+/// A small volume without a partition table.
+pub const FAT16: Spec = Spec {
+    blocks: 6000,
+    fat_bits: 16,
+    fats: 2,
+    cluster_blocks: 1,
+    has_table: false,
+    has_files: true,
+};
+/// A small volume with a partition table.
+pub const FAT32: Spec = Spec {
+    blocks: 70_000,
+    fat_bits: 32,
+    has_table: true,
+    ..FAT16
+};
+
 /// A card with a volume.
 #[derive(Clone)]
 pub struct Image {
