@@ -1,13 +1,12 @@
 //! Arbitrary bytes as a binary recording: errors are fine, panics are not, and rows must be complete.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use cardiograph_record::{ExportError, export_csv, export_ulog};
-use libfuzzer_sys::fuzz_target;
 use std::cell::RefCell;
 use std::io::{Cursor, Write};
 
-fuzz_target!(|bytes: &[u8]| {
+cardiograph_fuzz::target!(|bytes: &[u8]| {
     let mut sealed = bytes.to_vec();
     // With corrected checksums, more inputs get past the first check.
     for block in sealed.as_chunks_mut::<512>().0 {

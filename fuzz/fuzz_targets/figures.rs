@@ -1,12 +1,11 @@
 //! Statistics and plots of arbitrary bytes that parse as a trace: no panics, no absurd results.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use cardiograph_report::{figures_of, page, table};
 use cardiograph_trace::{ReadOptions, read_from};
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| {
+cardiograph_fuzz::target!(|bytes: &[u8]| {
     let Ok(loaded) = read_from("fuzz", bytes, &ReadOptions::default()) else {
         return;
     };

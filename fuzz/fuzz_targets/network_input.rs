@@ -1,19 +1,18 @@
 //! Arbitrary bytes as settings of the network, and as packets of DHCP, SNTP and multicast DNS: all of them terminate
 //! without a panic, and accept only what their formats allow. The first byte selects one.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use cardiograph_network::{
     ADDRESS, AddressServer, LEASES, REPLY_BYTES, Responder, Settings, TimeRequest,
 };
-use libfuzzer_sys::fuzz_target;
 use std::net::Ipv4Addr;
 
 const NONCE: u64 = u64::from_be_bytes(*b"nonce678");
 /// 2024 to 2099, and the round trip, in ms since 1970.
 const UNIX_MS: std::ops::Range<u64> = 1_704_067_200_000..4_102_444_802_000;
 
-fuzz_target!(|bytes: &[u8]| {
+cardiograph_fuzz::target!(|bytes: &[u8]| {
     let Some((kind, bytes)) = bytes.split_first() else {
         return;
     };

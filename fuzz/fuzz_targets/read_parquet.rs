@@ -1,11 +1,10 @@
 //! Arbitrary bytes as a Parquet file: errors are fine, panics and huge allocations are not.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use cardiograph_trace::{ReadOptions, read_from};
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| {
+cardiograph_fuzz::target!(|bytes: &[u8]| {
     // Without the magic number at both ends, the parser rejects the file at once.
     let body = bytes.strip_prefix(b"PAR1").unwrap_or(bytes);
     let body = body.strip_suffix(b"PAR1").unwrap_or(body);

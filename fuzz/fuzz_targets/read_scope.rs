@@ -1,11 +1,10 @@
 //! Arbitrary bytes as CSV from an oscilloscope: errors are fine, panics and decreasing times are not.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use cardiograph_trace::{EnergyTrace, read_scope_from};
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| {
+cardiograph_fuzz::target!(|bytes: &[u8]| {
     let mut energy: Option<EnergyTrace> = None;
     let mut sum_uj = 0.0;
     let mut size_uj = 0.0;

@@ -1,14 +1,16 @@
 //! Arbitrary text as the specification of a sweep, and as its JSON form.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use cardiograph_sweep::{PARTS_MAX, Sweep};
-use libfuzzer_sys::fuzz_target;
 use std::path::Path;
 
 /// Number of tasks up to which a sweep is divided here.
 const DIVIDED_TASKS_MAX: u64 = 10_000;
 
-fuzz_target!(|text: &str| {
+cardiograph_fuzz::target!(|bytes: &[u8]| {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return;
+    };
     let parsed = [
         Sweep::from_toml("sweep.toml", text, Path::new("none")),
         Sweep::from_json(text),

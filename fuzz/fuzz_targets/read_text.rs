@@ -1,11 +1,10 @@
 //! Arbitrary bytes as a trace in any format: errors are fine, panics and inconsistent traces are not.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use cardiograph_trace::{Loaded, ReadOptions, Trace, read_from, write_csv_to};
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| {
+cardiograph_fuzz::target!(|bytes: &[u8]| {
     match read_from("fuzz", bytes, &ReadOptions::default()) {
         Ok(Loaded::Trace(trace)) => check(&trace),
         Ok(Loaded::Recording(recording)) => {

@@ -1,9 +1,8 @@
 //! Arbitrary text as a card, a board and a workload.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use cardiograph_sim_card::{Board, Profile, parse_toml};
 use cardiograph_workload::{Phase, Workload};
-use libfuzzer_sys::fuzz_target;
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -11,7 +10,10 @@ struct Phases {
     phase: Vec<Phase>,
 }
 
-fuzz_target!(|text: &str| {
+cardiograph_fuzz::target!(|bytes: &[u8]| {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return;
+    };
     let _ = Profile::from_toml("card.toml", text);
     let _ = Board::from_toml("board.toml", text);
     if let Ok(Phases { phase }) = parse_toml::<Phases>("workload.toml", text) {

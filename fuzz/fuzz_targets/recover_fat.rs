@@ -5,10 +5,9 @@
 //! byte in it, and the new value. If bit 0 of the flags is set and the block belongs to the journal, its
 //! checksum is corrected afterwards.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use cardiograph_recorder::{Blocks, DosTime, Event, FatVolume, Request, Volume, recover};
-use libfuzzer_sys::fuzz_target;
 use std::collections::BTreeMap;
 use std::io::Cursor;
 use std::pin::pin;
@@ -158,7 +157,7 @@ fn recovered(card: &mut Card) -> Result<u32, ()> {
     done.map(|()| files).map_err(|_| ())
 }
 
-fuzz_target!(|bytes: &[u8]| {
+cardiograph_fuzz::target!(|bytes: &[u8]| {
     let (base, full) = base();
     let mut card = Card {
         base,

@@ -1,10 +1,9 @@
 //! Arbitrary bytes as a request head: guard and router terminate without a panic, and let through only valid
 //! paths and permitted operations. The same bytes from a board's serial port are commands or nothing.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use cardiograph_server::{Config, Content, Operation, OrderLine, admit, is_hidden, parse, route};
-use libfuzzer_sys::fuzz_target;
 
 const CONFIG: Config = Config {
     names: &["logger.local"],
@@ -14,7 +13,7 @@ const CONFIG: Config = Config {
     event_streams_max: 2,
 };
 
-fuzz_target!(|bytes: &[u8]| {
+cardiograph_fuzz::target!(|bytes: &[u8]| {
     let mut line = OrderLine::new();
     let orders = bytes.iter().filter_map(|byte| line.add(*byte)).count();
     let ends = bytes.iter().filter(|byte| b"\r\n".contains(byte)).count();

@@ -1,9 +1,8 @@
 //! Arbitrary bytes on a connection: it ends, sends nothing but whole responses, and changes nothing that is protected.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use cardiograph_server::{Buffers, Server};
-use libfuzzer_sys::fuzz_target;
 use memory::Memory;
 use memory::client::{CONFIG, responses};
 use memory::recorder::Recorder;
@@ -12,7 +11,7 @@ use memory::socket::{Clock, End, Socket};
 #[path = "../../core/server/tests/memory/mod.rs"]
 mod memory;
 
-fuzz_target!(|bytes: &[u8]| {
+cardiograph_fuzz::target!(|bytes: &[u8]| {
     let memory = Memory::default();
     memory.directory("/d");
     memory.file("/d/a.csv", b"1,2\r\n3,4\r\n");

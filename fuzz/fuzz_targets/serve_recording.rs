@@ -1,9 +1,8 @@
 //! Arbitrary bytes as a recording: rows, slices and samples from it end without a panic.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use cardiograph_server::{Buffers, RecordingPath, Server};
-use libfuzzer_sys::fuzz_target;
 use memory::Memory;
 use memory::client::{CONFIG, responses};
 use memory::recorder::Recorder;
@@ -18,7 +17,7 @@ mod crc {
 
 const PATH: &str = "/LOG00012.BIN";
 
-fuzz_target!(|bytes: &[u8]| {
+cardiograph_fuzz::target!(|bytes: &[u8]| {
     let mut sealed = bytes.to_vec();
     // Correcting epoch, index and checksum lets more inputs through.
     for (index, block) in sealed.as_chunks_mut::<512>().0.iter_mut().enumerate() {

@@ -1,8 +1,9 @@
-//! Runs the fuzz targets of the workspace in `fuzz/`.
+//! Runs the fuzz targets of the crate in `fuzz/`.
 //!
-//! Plain cargo builds them, because the stable compiler has the instrumentation that libFuzzer needs.
+//! For minutes or hours, libFuzzer finds inputs; plain cargo builds it, because the stable compiler has the
+//! instrumentation that it needs. In CI, plain programs run fixed mutations of the seeds.
 
-use crate::run::{cargo, check, root};
+use crate::run::{build_workspace, cargo, check, root, target};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -13,79 +14,61 @@ const RUSTFLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module \
     -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares";
 
-/// Duration of the run of each fuzz target.
-#[derive(Clone, Copy)]
-pub enum Effort {
-    /// Runs a number of inputs from a fixed seed, reproducibly.
-    Runs(u32),
-    /// Runs for a time in s, from a new seed.
-    Seconds(u32),
-}
+/// Number of mutations that CI sends to each target; these take a few seconds.
+const RUNS: u32 = 10_000;
+/// Time limit of these, in s.
+const RUNS_S_MAX: &str = "600";
+/// Limit on the memory of a target, in bytes: no input may make it allocate more.
+const MEMORY_BYTES_MAX: u64 = 1 << 30;
 
-/// Builds every target.
-pub fn build() -> Result<(), String> {
-    let mut build = cargo(&[
-        "build",
-        "--quiet",
-        "--release",
-        "--manifest-path",
-        "fuzz/Cargo.toml",
-        "--target",
-    ]);
-    check(build.arg(host_triple()?).env("RUSTFLAGS", RUSTFLAGS))
-}
-
-/// Builds and runs every target; returns the number of targets.
-pub fn all(effort: Effort) -> Result<usize, String> {
-    build()?;
-    let host = host_triple()?;
-    let targets = targets()?;
-    for target in &targets {
-        run(&host, target, effort)?;
+/// Runs the seeds of every target and fixed mutations of them, without libFuzzer; returns the number of targets.
+pub fn runs() -> Result<usize, String> {
+    build_workspace()?;
+    let names = names()?;
+    for name in &names {
+        let mut command = Command::new("timeout");
+        command.args([RUNS_S_MAX, "prlimit"]);
+        command.arg(format!("--data={MEMORY_BYTES_MAX}"));
+        command.arg(target().join("debug").join(name));
+        check(command.arg(RUNS.to_string()))
+            .map_err(|error| format!("{error}; the input is in fuzz/artifacts/{name}/input"))?;
     }
-    Ok(targets.len())
+    Ok(names.len())
 }
 
-fn run(host: &str, target: &str, effort: Effort) -> Result<(), String> {
+/// Runs every target with libFuzzer for a time in s, from a new seed.
+pub fn for_seconds(seconds: u32) -> Result<(), String> {
+    let host = host_triple()?;
+    let mut build = cargo(&["build", "--quiet", "--profile", "fuzz", "--bins"]);
+    build.args(["--package", "cardiograph-fuzz", "--target", &host]);
+    check(build.env("RUSTFLAGS", RUSTFLAGS))?;
+    let built = target().join(&host).join("fuzz");
+    for name in names()? {
+        run(built.join(&name), &name, seconds)?;
+    }
+    Ok(())
+}
+
+fn run(program: PathBuf, name: &str, seconds: u32) -> Result<(), String> {
     let folder = root().join("fuzz");
-    let create = |name: &str| -> Result<PathBuf, String> {
-        let path = folder.join(name).join(target);
+    let create = |parent: &str| -> Result<PathBuf, String> {
+        let path = folder.join(parent).join(name);
         std::fs::create_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;
         Ok(path)
     };
-    let built = match std::env::var_os("CARGO_TARGET_DIR") {
-        Some(path) => PathBuf::from(path),
-        None => folder.join("target"),
-    };
-    let mut command = Command::new(built.join(host).join("release").join(target));
-    match effort {
-        Effort::Runs(runs) => command.args([format!("-runs={runs}"), "-seed=1".to_string()]),
-        Effort::Seconds(seconds) => command.arg(format!("-max_total_time={seconds}")),
-    };
-    command.args([
-        "-max_len=4096",
-        "-rss_limit_mb=1024",
-        "-timeout=10",
-        "-verbosity=0",
-    ]);
-    command.arg(format!(
-        "-artifact_prefix={}/",
-        create("artifacts")?.display()
-    ));
-    // libFuzzer adds new inputs to the first folder and leaves the seeds unchanged. With a fixed seed the
-    // first folder must be empty, or the run would not be reproducible.
-    let corpus = match effort {
-        Effort::Seconds(_) => create("corpus")?,
-        Effort::Runs(_) => {
-            let _ = std::fs::remove_dir_all(folder.join("target/scratch"));
-            create("target/scratch")?
-        }
-    };
-    command.arg(corpus);
-    check(command.arg(folder.join("seeds").join(target)))
+    let mut command = Command::new(program);
+    command.arg(format!("-max_total_time={seconds}"));
+    command.arg(format!("-rss_limit_mb={}", MEMORY_BYTES_MAX >> 20));
+    command.args(["-max_len=4096", "-timeout=10", "-verbosity=0"]);
+    let artifacts = create("artifacts")?;
+    command.arg(format!("-artifact_prefix={}/", artifacts.display()));
+    // libFuzzer adds new inputs to the first folder and leaves the seeds unchanged.
+    command.arg(create("corpus")?);
+    check(command.arg(folder.join("seeds").join(name)))
 }
 
-fn targets() -> Result<Vec<String>, String> {
+/// Returns the names of the targets.
+fn names() -> Result<Vec<String>, String> {
     let folder = root().join("fuzz/fuzz_targets");
     let entries =
         std::fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;

@@ -47,13 +47,13 @@
 //!
 //! `cargo xtask power-cut`: the power-cut test only, with a given number of cases, or for a single case.
 //!
-//! `cargo xtask states`: the searches of the planner's states that take minutes.
+//! `cargo xtask states`: searches of the planner's states, and power cuts at every write to every volume; takes minutes.
 //!
 //! `cargo xtask mutants`: mutates the device crates and lists the mutants that no test detects.
 //!
 //! `cargo xtask bench`: the benchmarks; writes a dated run to `benchmarks/runs`.
 //!
-//! `cargo xtask fuzz`: runs each fuzz target for a given number of seconds.
+//! `cargo xtask fuzz SECONDS`: runs each fuzz target with libFuzzer for this time.
 
 mod arduino;
 mod bench;
@@ -122,7 +122,7 @@ fn main() -> ExitCode {
         ["fuzz", seconds] => seconds
             .parse()
             .map_err(|_| USAGE.to_string())
-            .and_then(|seconds| fuzz::all(fuzz::Effort::Seconds(seconds)).map(drop)),
+            .and_then(fuzz::for_seconds),
         _ => Err(USAGE.to_string()),
     };
     match result {

@@ -24,6 +24,12 @@ pub fn cargo(args: &[&str]) -> Command {
     command
 }
 
+/// Builds all programs of the workspace with the features of its tests. After those, only little remains to be built.
+pub fn build_workspace() -> Result<(), String> {
+    let mut build = cargo(&["build", "--quiet", "--workspace"]);
+    check(build.args(["--lib", "--bins", "--tests"]))
+}
+
 /// Runs a command; returns an error if the command fails.
 pub fn check(command: &mut Command) -> Result<(), String> {
     eprintln!("\n$ {}", displayed(command));

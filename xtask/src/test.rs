@@ -20,18 +20,33 @@ const DEVICE_CRATES: [&str; 6] = [
     "cardiograph-workload",
 ];
 
-/// The test of a feature that the other tests do not enable.
-const LOG_TEST: [&str; 6] = [
-    "--package",
-    "cardiograph-recorder",
-    "--features",
-    "log",
-    "--test",
-    "log",
+/// The tests of cargo. Clippy compiles the examples as well.
+const TESTS: [(&str, &[&str]); 3] = [
+    (
+        "workspace",
+        &[
+            "--workspace",
+            "--no-fail-fast",
+            "--lib",
+            "--bins",
+            "--tests",
+        ],
+    ),
+    ("documentation", &["--workspace", "--no-fail-fast", "--doc"]),
+    // A feature that the other tests do not enable, without the code for servers, which boards that only record omit.
+    (
+        "logging",
+        &[
+            "--package",
+            "cardiograph-recorder",
+            "--no-default-features",
+            "--features",
+            "log",
+            "--test",
+            "log",
+        ],
+    ),
 ];
-
-/// Number of inputs to each fuzz target; these take a few seconds.
-const FUZZ_RUNS: u32 = 10_000;
 
 /// A test outside the workspace's `cargo test`: its name, and the function that runs it and returns how many tests passed.
 type Test = (&'static str, fn() -> Result<usize, String>);
@@ -53,7 +68,7 @@ const LATER_TESTS: [Test; 16] = [
     ("size", size::all),
     ("Windows", dist::check_windows),
     ("README", readme::commands),
-    ("fuzzing", || fuzz::all(fuzz::Effort::Runs(FUZZ_RUNS))),
+    ("fuzzing", fuzz::runs),
 ];
 
 /// Runs every check and prints the number of tests at the end.
@@ -63,12 +78,10 @@ pub fn everything() -> Result<(), String> {
         packages::install_python(packages::PYTHON_FOR_TESTS)
     })?;
     timed("checks", checks)?;
-    let mut count = timed("workspace", || {
-        cargo_tests(&["--workspace", "--no-fail-fast"])
-    })?;
-    let log = timed("logging", || cargo_tests(&LOG_TEST))?;
-    count.passed += log.passed;
-    count.failed += log.failed;
+    let mut count = Count::default();
+    for (name, arguments) in TESTS {
+        count.add(timed(name, || cargo_tests(arguments))?);
+    }
     if count.failed == 0 {
         for (name, test) in LATER_TESTS {
             count.passed += timed(name, test)?;
@@ -103,18 +116,7 @@ fn checks() -> Result<(), String> {
     check(
         cargo(&["doc", "--quiet", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-Dwarnings"),
     )?;
-    // Boards that only record omit the code for servers; running these tests again would take minutes.
-    check(&mut cargo(&[
-        "check",
-        "--quiet",
-        "--tests",
-        "--package",
-        "cardiograph-recorder",
-        "--no-default-features",
-    ]))?;
-    device_crates_build()?;
-    // The workspace in fuzz/ is not part of the checks above, and its runs come last.
-    fuzz::build()?;
+    device_crates_compile()?;
     english::all()
 }
 
@@ -161,30 +163,41 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, String> {
     paths.map_err(|error| format!("{}: {error}", folder.display()))
 }
 
-fn device_crates_build() -> Result<(), String> {
+/// Checks that the crates compile without an operating system; the firmware links them.
+fn device_crates_compile() -> Result<(), String> {
     packages::add_device_target()?;
-    let build = |arguments: &[&str]| {
-        let mut build = cargo(&["build", "--quiet", "--target", DEVICE_TARGET, "--package"]);
-        check(build.args(arguments))
-    };
+    let mut all = cargo(&["check", "--quiet", "--target", DEVICE_TARGET]);
     for name in DEVICE_CRATES {
-        build(&[name])?;
+        all.args(["--package", name]);
     }
-    build(&["cardiograph-server", "--no-default-features"])?;
-    build(&["cardiograph-recorder", "--features", "defmt"])
+    check(&mut all)?;
+    for arguments in [
+        ["cardiograph-server", "--no-default-features"].as_slice(),
+        &["cardiograph-recorder", "--features", "defmt"],
+    ] {
+        let mut one = cargo(&["check", "--quiet", "--target", DEVICE_TARGET]);
+        check(one.arg("--package").args(arguments))?;
+    }
+    Ok(())
 }
 
+/// Number of tests.
+#[derive(Default)]
 struct Count {
     passed: usize,
     failed: usize,
 }
 
+impl Count {
+    fn add(&mut self, other: Count) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+    }
+}
+
 fn cargo_tests(arguments: &[&str]) -> Result<Count, String> {
     let (succeeded, text) = capture(cargo(&["test"]).args(arguments))?;
-    let mut count = Count {
-        passed: 0,
-        failed: 0,
-    };
+    let mut count = Count::default();
     for line in text.lines().filter(|line| line.starts_with("test result:")) {
         count.passed += number_before(line, " passed");
         count.failed += number_before(line, " failed");
