@@ -189,7 +189,7 @@ impl Setup {
     /// Ages a card natively.
     fn age_card(&self) -> Result<(), String> {
         let mut age = cargo(&["run", "--quiet", "--release", "--package"]);
-        age.args(["cardiograph-sim-card", "--example", "age", "--"]);
+        age.args(["cardiograph-sim-card", "--bin", "age", "--"]);
         age.args([self.profile, &self.capacity_bytes(), &self.seed.to_string()]);
         check(age.arg(self.state()))
     }

@@ -1,7 +1,7 @@
 //! Ages a card until its next stall is 2 to 6 MB of streaming away, and saves its state.
 //!
 //! ```sh
-//! cargo run --release -p cardiograph-sim-card --example age -- PROFILE CAPACITY_BYTES SEED STATE_FILE
+//! cargo run --release -p cardiograph-sim-card --bin age -- PROFILE CAPACITY_BYTES SEED STATE_FILE
 //! ```
 
 use cardiograph_sim_card::{BLOCK_BYTES, Card, Profile, Seed};
