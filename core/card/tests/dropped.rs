@@ -1,14 +1,12 @@
 //! Futures dropped half-way: after every possible number of polls, on a bus that yields after every few
 //! bytes.
 
-mod rig;
-
+use crate::rig::{self, Rig, data, run};
 use cardiograph_card::{Block, Card, Error};
 use cardiograph_sim_card::wire::{ChipSelect, SpiBus, Wire};
 use embedded_hal::spi::{self as blocking, ErrorType};
 use embedded_hal_async::delay::DelayNs;
 use embedded_hal_async::spi;
-use rig::{Rig, data, run};
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::pin::pin;

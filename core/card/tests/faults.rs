@@ -1,11 +1,9 @@
 //! Behaviour of the driver under injected faults, at every byte of a workload.
 
-mod rig;
-
+use crate::rig::{self, OPTIONS, Rig, data, flash, run};
 use cardiograph_card::Error;
 use cardiograph_sim_card::wire::{Fault, Options};
 use cardiograph_sim_card::{Card as Flash, Seed};
-use rig::{OPTIONS, Rig, data, flash, run};
 
 /// Blocks 0 to 10 hold known data; the workload during which the fault occurs writes blocks 5, 8 and 9.
 const BLOCKS: u32 = 11;

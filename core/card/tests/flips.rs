@@ -1,10 +1,8 @@
 //! Every bit on the bus flipped in turn: corrupted data is never written and never accepted.
 
-mod rig;
-
+use crate::rig::{self, Rig, data, run};
 use cardiograph_card::Error;
 use cardiograph_sim_card::wire::Fault;
-use rig::{Rig, data, run};
 
 /// Blocks 0 to 10 hold known data; the workload during which the fault occurs writes blocks 5, 8 and 9.
 const BLOCKS: u32 = 11;

@@ -1,10 +1,8 @@
 //! CID and CSD of the card, read by the driver.
 
-mod rig;
-
+use crate::rig::{OPTIONS, Rig, data, done, flash};
 use cardiograph_card::{Cid, Error};
 use cardiograph_sim_card::wire::{Fault, Kind, Options};
-use rig::{OPTIONS, Rig, data, done, flash};
 
 const SERIAL: u32 = 0x1234_5678;
 

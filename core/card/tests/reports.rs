@@ -1,14 +1,12 @@
 //! Error reports of the card: its status, its count of written blocks, its checksums. A bus between card
 //! and driver alters the reports.
 
-mod rig;
-
+use crate::rig::{self, OPTIONS, Rig, data, done, flash, run};
 use cardiograph_card::{BlockDevice, Card, Error};
 use cardiograph_sim_card::wire::crc::crc16;
 use cardiograph_sim_card::wire::{ChipSelect, Delay, Fault, Kind, Options, SpiBus, Wire};
 use embedded_hal::spi::{self as blocking, ErrorType};
 use embedded_hal_async::spi;
-use rig::{OPTIONS, Rig, data, done, flash, run};
 use std::cell::RefCell;
 use std::convert::Infallible;
 use std::rc::Rc;

@@ -1,11 +1,9 @@
 //! Random faults of all kinds, generated from seeds, over a long run: durable data is never lost.
 
-mod rig;
-
+use crate::rig::{self, Rig, data};
 use cardiograph_card::{Block, Error};
 use cardiograph_sim_card::Seed;
 use cardiograph_sim_card::wire::{FaultMix, FaultSchedule};
-use rig::{Rig, data};
 
 const BLOCKS: u32 = 64;
 

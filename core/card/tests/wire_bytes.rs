@@ -1,13 +1,11 @@
 //! Bytes, time and memory that the driver uses when nothing fails.
 
-mod rig;
-
+use crate::rig::{self, BYTE_NS, OPTIONS, Rig, data, flash, run};
 use cardiograph_card::Error;
 use cardiograph_sim_card::wire::{Count, Fault, Kind, Options};
 use cardiograph_sim_card::{Card as Flash, Profile, Seed};
 use cardiograph_sim_world::World;
 use embedded_sdmmc::{BlockDevice, BlockIdx, SdCard};
-use rig::{BYTE_NS, OPTIONS, Rig, data, flash, run};
 use std::cell::Cell;
 use std::rc::Rc;
 

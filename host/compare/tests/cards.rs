@@ -1,13 +1,10 @@
 //! Recordings on simulated cards, compared with the studies' workloads and read by another FAT library.
 
-#[path = "../../store/tests/common/mod.rs"]
-mod common;
-
+use crate::common::{fsck, image};
 use cardiograph_compare::{LoggerConfig, LoggerResult, Policy, run_logger, run_logger_on_card};
 use cardiograph_sim_card::{Board, Card, Profile, Seed};
 use cardiograph_store::{FatCard, run_on_card};
 use cardiograph_workload::{Activity, Fill, Observer, Operation, Phase, Span, Store, Workload};
-use common::{fsck, image};
 use std::fs::File;
 use std::io::Read;
 use std::num::NonZeroU32;

@@ -207,7 +207,7 @@ fn process() {
 /// that the process printed.
 fn kill_after(directory: &Path, checkpoints: usize) -> u64 {
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["process", "--exact", "--nocapture"])
+        .args(["directory::process", "--exact", "--nocapture"])
         .env("CARDIOGRAPH_TEST_DIRECTORY", directory)
         .stdout(Stdio::piped())
         .spawn()
@@ -778,7 +778,11 @@ fn a_full_directory_and_a_read_only_one() {
             .args(flags)
             .args(["sh", "-c", mount, "sh"])
             .arg(std::env::current_exe().unwrap());
-        command.args(["on_a_small_file_system", "--exact", "--nocapture"]);
+        command.args([
+            "directory::on_a_small_file_system",
+            "--exact",
+            "--nocapture",
+        ]);
         command
             .env("CARDIOGRAPH_TEST_SMALL", directory.path())
             .output()

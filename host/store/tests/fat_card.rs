@@ -1,14 +1,12 @@
 //! The simulated card as a store, checked by fsck.fat and by another FAT library.
 
-mod common;
-
+use crate::common::{fsck, image, partition_of};
 use cardiograph_sim_card::{Board, Card, Profile, Seed};
 use cardiograph_store::{CardClock, FatCard, format};
 use cardiograph_timing::{Latencies, Stalls, buckets_below};
 use cardiograph_workload::{
     Activity, Clock, Flush, Observer, Operation, Phase, Store, Workload, run, workload,
 };
-use common::{fsck, image, partition_of};
 use std::fs::File;
 use std::io::Read;
 use std::ops::ControlFlow;

@@ -1,14 +1,12 @@
 //! Storage stacks of all boards. fsck.fat and another library check the card's contents. The tests count
 //! commands and blocks by making one of them slow.
 
-mod common;
-
+use crate::common::{fsck, image};
 use cardiograph_sim_card::{BLOCK_BYTES, BOARDS, Board, Card, LibraryName, Profile, Seed};
 use cardiograph_store::{CachedCard, FatCard, StoreError, run_on_card};
 use cardiograph_workload::{
     Activity, Clock, Flush, Observer, Operation, OperationKind, Order, Phase, Store, Workload,
 };
-use common::{fsck, image};
 use embedded_sdmmc::{
     Block, BlockCount, BlockDevice, BlockIdx, Mode, TimeSource, Timestamp, VolumeIdx, VolumeManager,
 };

@@ -1,8 +1,6 @@
 //! Unmodified card drivers on the simulated SPI bus, with a FAT file system on top.
 
-#[path = "../../../sim/card/tests/reference/mod.rs"]
-mod reference;
-
+use crate::reference;
 use cardiograph_sim_card::wire::{Kind, Options, SpiCard, Wire};
 use cardiograph_sim_card::{BLOCK_BYTES, Board, Card, Clock, Profile, Seed};
 use cardiograph_store::{FatCard, FatFile, StoreError, format};

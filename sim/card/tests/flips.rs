@@ -1,12 +1,9 @@
 //! Every bit on the bus flipped in turn: with checksums on, no driver accepts wrong data.
 
-mod reference;
-mod rig;
-
+use crate::rig::{self, bytes, data, stored};
 use cardiograph_sim_card::wire::{Fault, Wire};
 use cardiograph_sim_card::{Block, Defects};
 use embedded_sdmmc::{BlockDevice, BlockIdx};
-use rig::{bytes, data, stored};
 
 /// Clock of the bus: slow, so that busy times last only a few bytes.
 const CLOCK_HZ: u32 = 1_000_000;

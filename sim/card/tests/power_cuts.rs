@@ -1,13 +1,10 @@
 //! Power cuts at every byte: each block is entirely old or entirely new, and new if it was durable.
 
-mod reference;
-mod rig;
-
+use crate::reference::{Driver, Failure};
+use crate::rig::{self, data, ideal, stored};
 use cardiograph_sim_card::wire::{ChipSelect, Fault, SpiBus, Wire, crc};
 use cardiograph_sim_card::{BitErrors, Block, Counterfeit, Defects, TornPage};
 use embedded_sdmmc::{BlockDevice, BlockIdx};
-use reference::{Driver, Failure};
-use rig::{data, ideal, stored};
 use std::num::NonZeroU64;
 
 /// Clock of the bus: slow, so that busy times last only a few bytes.

@@ -1,12 +1,9 @@
 //! Random faults: the same seed gives the same trace to the last bit, on any number of threads.
 
-mod reference;
-mod rig;
-
+use crate::rig::{self, data};
 use cardiograph_sim_card::wire::{FaultMix, FaultSchedule, Wire};
 use cardiograph_sim_card::{Block, Defects, Seed};
 use embedded_sdmmc::{BlockDevice, BlockIdx};
-use rig::data;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const SEEDS: u64 = 200;

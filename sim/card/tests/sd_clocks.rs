@@ -2,12 +2,10 @@
 //! Specification: 4.7.2 and 4.9 for commands and responses, 3.6.1 for blocks, 4.12 for the gaps between
 //! them. The busy times are those of a twin: a card with the same seed and without a bus.
 
-mod controller;
-
+use crate::controller::{self, Controller};
 use cardiograph_sim_card::wire::Options;
 use cardiograph_sim_card::wire::sd::{Command, CrcStatus, Response, Width};
 use cardiograph_sim_card::{Block, Card};
-use controller::Controller;
 
 const CLOCK_HZ: u32 = 25_000_000;
 const CLOCK_NS: u64 = 40;

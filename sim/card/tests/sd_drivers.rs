@@ -9,16 +9,13 @@
 //!   CMD24), the driver gets no response and never recovers;
 //! - to reinitialise a card, it sends CMD55 with the address that CMD0 has cleared.
 
-mod controller;
-mod mmc_bus;
-
+use crate::controller::{self, BLOCKS, Controller};
+use crate::mmc_bus::{Bus, Delay, block_on};
 use aligned::{A4, Aligned};
 use block_device_driver::BlockDevice as _;
 use cardiograph_sim_card::wire::{Kind, Options, SpiCard, Wire};
 use cardiograph_sim_card::{Block, Clock};
-use controller::{BLOCKS, Controller};
 use embedded_sdmmc::{Block as SpiBlock, BlockDevice as _, BlockIdx, SdCard};
-use mmc_bus::{Bus, Delay, block_on};
 use sdio::sd::{Card as Registers, SDEraseDataStatus, SDSpecVersion, SDStatus};
 use sdio::{BlockDevice, BusWidth};
 use std::cell::RefCell;

@@ -1,11 +1,9 @@
 //! Responses of the card on the SD bus to correct and wrong hosts.
 
-mod controller;
-
+use crate::controller::{self, BLOCKS, Controller};
 use cardiograph_sim_card::wire::sd::{Command, CrcStatus, Response, SdBusCard, Width};
 use cardiograph_sim_card::wire::{Kind, Options};
 use cardiograph_sim_card::{Clock, Profile};
-use controller::{BLOCKS, Controller};
 
 const RCA: u32 = 1 << 16;
 

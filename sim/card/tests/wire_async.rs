@@ -1,16 +1,13 @@
 //! The async interface of the bus exchanges the same bytes at the same times as the blocking interface. Also
 //! tests the delay for each kind of host.
 
-mod reference;
-mod rig;
-
+use crate::rig::{self, data, stored};
 use cardiograph_sim_card::Seed;
 use cardiograph_sim_card::wire::{SpiBus, Wire, crc};
 use cardiograph_sim_world::World;
 use embedded_hal::spi::{Operation, SpiBus as _, SpiDevice as _};
 use embedded_hal_async::delay::DelayNs;
 use embedded_hal_async::spi as asynchronous;
-use rig::{data, stored};
 use std::cell::RefCell;
 use std::convert::Infallible;
 use std::rc::Rc;

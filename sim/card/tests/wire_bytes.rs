@@ -1,7 +1,6 @@
 //! Bytes on the bus, counted one by one: formulas derived from the specification hold exactly.
 
-mod reference;
-
+use crate::reference;
 use cardiograph_sim_card::wire::{Count, Options, SpiCard, Wire};
 use cardiograph_sim_card::{Card, Clock, Profile, Seed};
 use embedded_sdmmc::{Block, BlockDevice, BlockIdx, SdCard};

@@ -1,14 +1,11 @@
 //! Effects of faults and bad blocks on the bus traffic, byte by byte, and on the contents of the card.
 //! `wire_power.rs` tests power faults.
 
-mod reference;
-mod rig;
-
+use crate::reference::Failure;
+use crate::rig::{self, BYTE_NS, CLOCK_HZ, STATUS, data, exchange, inject, ready, stored, write_5};
 use cardiograph_sim_card::wire::Fault;
 use cardiograph_sim_card::{Card, Counterfeit, Defects, Seed};
 use embedded_sdmmc::{Block, BlockDevice, BlockIdx, SdCardError as Error};
-use reference::Failure;
-use rig::{BYTE_NS, CLOCK_HZ, STATUS, data, exchange, inject, ready, stored, write_5};
 use std::num::NonZeroU64;
 
 /// Data responses to a block (7.3.3.1).

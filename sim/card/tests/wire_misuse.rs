@@ -1,8 +1,7 @@
 //! Misuse of the SPI bus: no bytes make the card panic, and runs of bytes give the same result as single
 //! bytes.
 
-mod script;
-
+use crate::script;
 use cardiograph_sim_card::Seed;
 
 /// Enough hosts that more than 60 get as far as writing.

@@ -1,11 +1,8 @@
 //! Power failures, and a card pulled and reinserted, as seen on the bus.
 
-mod reference;
-mod rig;
-
+use crate::reference::Failure;
+use crate::rig::{self, BYTE_NS, STATUS, bytes, data, exchange, inject, ready, stored, write_5};
 use cardiograph_sim_card::wire::Fault;
-use reference::Failure;
-use rig::{BYTE_NS, STATUS, bytes, data, exchange, inject, ready, stored, write_5};
 
 #[test]
 fn without_power_the_line_is_high_and_time_passes() {

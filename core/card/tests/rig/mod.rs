@@ -1,5 +1,4 @@
 //! A simulated card with the driver on its SPI bus.
-#![allow(dead_code)]
 
 use cardiograph_card::{Block, Card};
 use cardiograph_sim_card::wire::{self, ChipSelect, Fault, Kind, Options, SpiBus, SpiCard, Wire};

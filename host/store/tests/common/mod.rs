@@ -1,7 +1,5 @@
 //! Helpers that the store tests share: image files of cards, and a check with fsck.fat.
 
-#![allow(dead_code, reason = "each test file uses some of it")]
-
 use cardiograph_sim_card::{BLOCK_BYTES, Card};
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};

@@ -1,6 +1,5 @@
 //! A host controller for the SD bus that acts like a hardware controller: it observes the minimum clocks
 //! between transfers, checks responses and blocks, and applies timeouts. The caller decides what to send.
-#![allow(dead_code)]
 
 use cardiograph_sim_card::wire::sd::{Command, CrcStatus, Response, SdBusCard, Width};
 use cardiograph_sim_card::wire::{Options, crc};

@@ -3,7 +3,7 @@
 //!
 //! It keeps chip select asserted for a whole transfer, observes NWR, skips the byte after the stop token and
 //! has no timeout except for a start token: in all these points it differs from embedded-sdmmc.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each crate that includes it uses some of it")]
 
 use embedded_hal::digital::OutputPin;
 use embedded_hal::spi::SpiBus;

@@ -1,5 +1,4 @@
 //! A small card on a bus for fault tests, with data that identifies its block.
-#![allow(dead_code)]
 
 use crate::reference;
 use cardiograph_sim_card::wire::{
