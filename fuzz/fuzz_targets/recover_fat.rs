@@ -93,7 +93,7 @@ fn base() -> &'static (Vec<Block>, Vec<u32>) {
         let options = fatfs::FormatVolumeOptions::new()
             .bytes_per_cluster(512)
             .fat_type(fatfs::FatType::Fat16);
-        fatfs::format_volume(mut Cursor::new(&mut bytes[..]), options).expect("formatted");
+        fatfs::format_volume(Cursor::new(&mut bytes[..]), options).expect("formatted");
         let blank = bytes.as_chunks::<512>().0;
         let mut card = Card {
             base: blank,
