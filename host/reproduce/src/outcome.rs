@@ -45,11 +45,17 @@ impl Outcome {
         is_ensemble.then_some([*self.members.first()?, *self.members.last()?])
     }
 
-    /// Returns true if the published number is within the range of the ensemble.
+    /// Returns true if the published number is within the range of the ensemble, or if part of the range is below a
+    /// published upper bound.
     pub fn is_in_range(&self) -> bool {
-        let published = self.row.published;
-        let inside = |[low, high]: [f64; 2]| published.is_some_and(|p| (low..=high).contains(&p));
-        self.range().is_some_and(inside)
+        let is_bound = self.row.is_upper_bound;
+        let inside = |published: f64, [low, high]: [f64; 2]| {
+            low <= published && (is_bound || published <= high)
+        };
+        self.row
+            .published
+            .zip(self.range())
+            .is_some_and(|(published, range)| inside(published, range))
     }
 
     /// Returns the lowest and the highest result over the seeds.
@@ -63,9 +69,13 @@ impl Outcome {
     }
 
     /// Returns the deviation of the simulated from the published number in either direction, as a factor of
-    /// at least 1.
+    /// at least 1. It is 1 for a number below a published upper bound.
     pub fn factor(&self) -> Option<f64> {
-        self.ratio().map(|ratio| ratio.max(1.0 / ratio))
+        let is_bound = self.row.is_upper_bound;
+        self.ratio().map(|ratio| match is_bound {
+            true => ratio.max(1.0),
+            false => ratio.max(1.0 / ratio),
+        })
     }
 }
 
@@ -437,6 +447,23 @@ mod tests {
             (Some([30.0, 90.0]), Some(60.0), 3)
         );
         assert_eq!(found.range(), Some([30.0, 90.0]));
+    }
+
+    #[test]
+    fn a_number_below_an_upper_bound_is_exact() {
+        let bound = Row {
+            published: Some(20.0),
+            is_upper_bound: true,
+            ..row("highest peak, open/close")
+        };
+        let found = |members: [f64; 2]| {
+            let [low, high] = members.map(|ms| [ms * 1e6]);
+            let found = outcome(&bound, &[&low, &high], &[]);
+            (found.factor(), found.is_in_range())
+        };
+        assert_eq!(found([5.0, 15.0]), (Some(1.0), true));
+        assert_eq!(found([18.0, 26.0]), (Some(1.1), true));
+        assert_eq!(found([30.0, 50.0]), (Some(2.0), false));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::figures::Figure;
 use crate::outcome::Outcome;
 use crate::plot::escaped;
-use crate::table::{number, shown_interval, summary};
+use crate::table::{number, shown_interval, shown_published, summary};
 use std::fmt::Write;
 
 /// A section of the page: one study.
@@ -83,7 +83,7 @@ fn write_row(out: &mut String, outcome: &Outcome) {
          <td>{}<td>{}<td class=\"n\">{}</tr>",
         escaped(&row.figure),
         escaped(&row.quantity),
-        show(row.published),
+        shown_published(row),
         show(outcome.median()),
         shown_interval(outcome),
         row.role.name(),

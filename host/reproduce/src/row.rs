@@ -114,6 +114,8 @@ pub struct Row {
     pub unit: String,
     /// Published number; `None` if the study announced but never published it, or if it is not available.
     pub published: Option<f64>,
+    /// True if the published number is an upper bound: the study says that or less.
+    pub is_upper_bound: bool,
     /// Role of the number.
     pub role: Role,
     /// Reason for not counting the prediction, if any.
@@ -169,6 +171,8 @@ struct Entry {
     quantity: String,
     unit: String,
     published: Option<f64>,
+    #[serde(default)]
+    at_most: bool,
     role: Role,
     set_aside: Option<SetAside>,
     #[serde(flatten)]
@@ -313,6 +317,7 @@ pub fn study(name: &str) -> Result<Study, String> {
             quantity: entry.quantity,
             unit: entry.unit,
             published: entry.published,
+            is_upper_bound: entry.at_most,
             role: entry.role,
             set_aside: entry.set_aside,
             query: query(keys)?,

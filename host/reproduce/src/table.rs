@@ -1,7 +1,7 @@
 //! Outcomes as text and JSON.
 
 use crate::outcome::Outcome;
-use crate::row::{Role, SetAside};
+use crate::row::{Role, Row, SetAside};
 use serde::Serialize;
 use std::fmt::Write;
 
@@ -22,6 +22,7 @@ pub struct JsonRow<'a> {
     role: &'static str,
     set_aside: Option<&'static str>,
     published: Option<f64>,
+    is_upper_bound: bool,
     simulated: Option<f64>,
     /// Lowest and highest result over the seeds.
     interval: Option<[f64; 2]>,
@@ -42,6 +43,7 @@ impl Outcome {
             role: self.row.role.name(),
             set_aside: self.row.set_aside.map(SetAside::name),
             published: self.row.published,
+            is_upper_bound: self.row.is_upper_bound,
             simulated: self.median().map(rounded),
             interval: self.interval().map(|interval| interval.map(rounded)),
             range: self.range().map(|range| range.map(rounded)),
@@ -105,7 +107,7 @@ pub fn text(title: &str, outcomes: &[Outcome]) -> String {
             "  {:figure_width$}  {:quantity_width$}  {:>9}  {:>9}  {interval:<17} {unit:<5}  {ratio:>5}  {:<10}  {}",
             row.figure,
             row.quantity,
-            show(row.published),
+            shown_published(row),
             show(outcome.median()),
             row.role.name(),
             verdict_and_timeouts(outcome),
@@ -188,6 +190,13 @@ fn verdict_and_timeouts(outcome: &Outcome) -> String {
         1 => format!("{verdict}, 1 time-out"),
         timeouts => format!("{verdict}, {timeouts} time-outs"),
     }
+}
+
+/// Formats the published number of a row.
+pub(crate) fn shown_published(row: &Row) -> String {
+    let sign = if row.is_upper_bound { "≤ " } else { "" };
+    row.published
+        .map_or("-".to_string(), |value| format!("{sign}{}", number(value)))
 }
 
 /// Formats the lowest and highest member of an ensemble, or the lowest and highest result over the seeds, if they
