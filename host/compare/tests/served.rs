@@ -10,6 +10,7 @@ use cardiograph_sim_power_cut::disk::{BlockStream, Image};
 use cardiograph_sim_power_cut::foreign::Volume;
 use cardiograph_sim_world::Link;
 use fatfs::{FileSystem, FsOptions};
+use std::collections::HashSet;
 use std::io::Write;
 
 const NETWORK_BYTES_PER_S: u64 = 2_500_000;
@@ -552,8 +553,11 @@ fn a_folder_of_10_000_names_is_listed() {
         );
         let text: Vec<u8> = body_of(pieces).into_iter().map(|(_, byte)| byte).collect();
         let text = String::from_utf8(text).unwrap();
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '.';
+        let found: HashSet<&str> = text.split(|c| !is_part(c)).collect();
         for number in 0..NAMES {
-            assert!(text.contains(&format!("{number:08}.TXT")), "{number}");
+            let name = format!("{number:08}.TXT");
+            assert!(found.contains(name.as_str()), "{name}");
         }
     }
     // Uses medians, because a stall of the card can delay any response. Before a page is sent, the whole folder is
