@@ -102,7 +102,8 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         while low < high {
             let middle = low + (high - low) / 2;
             let mark = self.mark(file, (middle + 1) * MARK_BLOCKS - 1).await?;
-            let after = mark.map(|mark| first + u64::from(mark.samples) + u64::from(mark.lost));
+            let after = mark
+                .map(|mark| first.saturating_add(u64::from(mark.samples) + u64::from(mark.lost)));
             match after {
                 Some(after) if after <= next => (low, number) = (middle + 1, after),
                 _ => high = middle,
@@ -169,7 +170,7 @@ impl Rows {
             false => wire.drop_line(&line),
         }
         if is_row {
-            self.number += 1;
+            self.number = self.number.saturating_add(1);
         }
         if is_sent {
             (self.next, self.rows) = (self.number, self.rows + 1);
