@@ -492,6 +492,7 @@ mod tests {
             "writes",
             "raw",
             "spread",
+            "at_most",
         ];
         for (name, text) in FILES {
             let file: toml::Table = toml::from_str(text).unwrap();
