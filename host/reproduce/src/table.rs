@@ -59,6 +59,7 @@ impl Outcome {
             _ if self.row.query.trace.is_some() => "not a card",
             None if self.row.published.is_none() => "not published",
             None => "no result",
+            Some(1.0) if self.row.is_upper_bound => "within the bound",
             Some(factor) if factor <= CLOSE => "within 25 %",
             Some(factor) if factor <= NEAR => "within a factor of 2",
             Some(_) => "beyond a factor of 2",
@@ -242,6 +243,21 @@ mod tests {
         assert!(end(1).ends_with("within 25 %, 1 time-out"));
         assert!(end(4321).ends_with("within 25 %, 4321 time-outs"));
         assert_eq!(outcome(4321).json_row().driver_timeouts, 4321);
+    }
+
+    #[test]
+    fn a_number_below_an_upper_bound_is_shown_as_such() {
+        let rows = study("library-comparison").unwrap().rows;
+        let row = rows.into_iter().find(|row| row.is_upper_bound).unwrap();
+        let outcome = Outcome {
+            row,
+            simulated: vec![0.015],
+            members: vec![0.015],
+            driver_timeouts: 0,
+        };
+        let text = text("", &[outcome]);
+        assert!(text.contains("≤ 0.050      0.015"), "{text}");
+        assert!(text.trim_end().ends_with("within the bound"), "{text}");
     }
 
     #[test]
