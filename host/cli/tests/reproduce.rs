@@ -56,6 +56,7 @@ fn rows_have_their_keys_and_come_out_the_same_twice() {
         "role",
         "set_aside",
         "published",
+        "is_upper_bound",
         "simulated",
         "interval",
         "range",
