@@ -2,7 +2,7 @@
 //! with the latencies of the stand-in of a card.
 
 use crate::packages;
-use crate::run::{cargo, check, root, target};
+use crate::run::{build_command, check, root, target};
 use serde_json::Value;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -34,13 +34,7 @@ pub fn all() -> Result<usize, String> {
     let folder = target().join("arduino");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     packages::install_npm(&folder, "avr8js", packages::AVR8JS_VERSION)?;
-    check(&mut cargo(&[
-        "build",
-        "--quiet",
-        "--release",
-        "--package",
-        "cardiograph",
-    ]))?;
+    build_command()?;
     let computer = on_computer(&folder)?;
     for (board, variant) in BOARDS {
         compile_for_avr(&folder.join(board), board, variant)?;

@@ -2,7 +2,7 @@
 
 use crate::packages;
 use crate::playground;
-use crate::run::{capture, cargo, check, root, target};
+use crate::run::{build_command, capture, check, root, target};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -22,13 +22,7 @@ pub fn tools() -> Result<PathBuf, String> {
 
 /// Builds the command; returns a command that runs a script with it.
 fn script(name: &str, folder: &Path) -> Result<Command, String> {
-    check(&mut cargo(&[
-        "build",
-        "--quiet",
-        "--release",
-        "--package",
-        "cardiograph",
-    ]))?;
+    build_command()?;
     let mut node = Command::new("timeout");
     node.args([NODE_S_MAX, "node"]);
     node.arg(root().join("web/tests").join(name)).arg(folder);

@@ -2,7 +2,7 @@
 
 use crate::packages;
 use crate::page::tools;
-use crate::run::{capture, cargo, check, output_of, root, target};
+use crate::run::{build_command, capture, cargo, check, output_of, root, target};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -96,13 +96,7 @@ pub fn program() -> PathBuf {
 
 /// Writes the example trace; returns its report.
 fn write_example(folder: &Path) -> Result<String, String> {
-    check(&mut cargo(&[
-        "build",
-        "--quiet",
-        "--release",
-        "--package",
-        "cardiograph",
-    ]))?;
+    build_command()?;
     let report = target().join("example.html");
     let mut bench = Command::new(program());
     bench.args(EXAMPLE).args(["--quiet", "--force", "--trace"]);

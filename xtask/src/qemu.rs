@@ -12,7 +12,7 @@ mod stalls;
 
 use crate::firmware::image::Image;
 use crate::packages;
-use crate::run::{cargo, check, target};
+use crate::run::{build_command, cargo, check, target};
 use board::{Board, Setup};
 use std::fmt::Write;
 use std::fs;
@@ -140,8 +140,7 @@ fn prepare() -> Result<PathBuf, String> {
     for firmware in [Firmware::Network, Firmware::Port] {
         let _ = fs::remove_file(folder.join(firmware.memory_file()));
     }
-    let tool = ["build", "--quiet", "--release", "--package", "cardiograph"];
-    check(&mut cargo(&tool))?;
+    build_command()?;
     Ok(folder)
 }
 

@@ -8,7 +8,7 @@ pub use long::long;
 use crate::firmware::image::{BLOCK_BYTES, CARD_BLOCKS, Image};
 use crate::judge::{self, Recording};
 use crate::packages;
-use crate::run::{capture, cargo, check, root, target};
+use crate::run::{build_command, capture, cargo, check, root, target};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -74,13 +74,7 @@ fn prepare() -> Result<Setup, String> {
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     packages::install_npm(&folder, "rp2040js", packages::RP2040JS_VERSION)?;
     check(&mut cargo(&["fmt", "--manifest-path", MANIFEST, "--check"]))?;
-    check(&mut cargo(&[
-        "build",
-        "--quiet",
-        "--release",
-        "--package",
-        "cardiograph",
-    ]))?;
+    build_command()?;
     build_card(&folder)?;
     Ok(Setup {
         folder,
