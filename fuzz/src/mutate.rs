@@ -94,17 +94,14 @@ fn set(bytes: &mut [u8], at: usize, value: u8) {
 
 /// Replaces the first digits at or after an index.
 fn replace_number(bytes: &mut Vec<u8>, at: usize, text: &str) {
-    let digits = |bytes: &[u8]| {
-        bytes
-            .iter()
-            .take_while(|byte| byte.is_ascii_digit())
-            .count()
-    };
     let Some(start) = bytes[at..].iter().position(u8::is_ascii_digit) else {
         return;
     };
     let start = at + start;
-    let end = start + digits(&bytes[start..]);
+    let length = bytes[start..]
+        .iter()
+        .position(|byte| !byte.is_ascii_digit());
+    let end = length.map_or(bytes.len(), |length| start + length);
     bytes.splice(start..end, text.bytes()).for_each(drop);
 }
 

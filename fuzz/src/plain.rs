@@ -16,13 +16,19 @@ const SEED: u64 = 1;
 pub fn main(name: &str, target: fn(&[u8])) -> ExitCode {
     let argument = std::env::args().nth(1).unwrap_or_default();
     let result = match argument.parse() {
-        Ok(count) => run(name, target, count),
-        Err(_) => fs::read(&argument).map(|bytes| target(&bytes)),
+        Ok(count) => run(name, target, count).map_err(|error| {
+            format!("{error}; the folders are fuzz/seeds/{name} and fuzz/artifacts/{name}")
+        }),
+        Err(_) => fs::read(&argument)
+            .map(|bytes| target(&bytes))
+            .map_err(|error| {
+                format!("{argument}: {error}; give a number of inputs, or the path of one")
+            }),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("{name}: {error}; expected a number of inputs, or the path of one");
+            eprintln!("{name}: {error}");
             ExitCode::FAILURE
         }
     }

@@ -8,7 +8,7 @@ pub use long::long;
 use crate::firmware::image::{BLOCK_BYTES, CARD_BLOCKS, Image};
 use crate::judge::{self, Recording};
 use crate::packages;
-use crate::run::{build_command, capture, cargo, check, root, target};
+use crate::run::{WITHOUT_LTO, build_command, capture, cargo, check, root, target};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -185,7 +185,8 @@ impl Setup {
         let mut age = cargo(&["run", "--quiet", "--release", "--package"]);
         age.args(["cardiograph-sim-card", "--bin", "age", "--"]);
         age.args([self.profile, &self.capacity_bytes(), &self.seed.to_string()]);
-        check(age.arg(self.state()))
+        // Otherwise, the simulated card would be built twice.
+        check(age.arg(self.state()).env(WITHOUT_LTO.0, WITHOUT_LTO.1))
     }
 
     fn capacity_bytes(&self) -> String {

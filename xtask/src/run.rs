@@ -27,7 +27,7 @@ pub fn cargo(args: &[&str]) -> Command {
 /// Variable and value for a release build without optimisation across crates, the last step of which takes minutes.
 pub const WITHOUT_LTO: (&str, &str) = ("CARGO_PROFILE_RELEASE_LTO", "off");
 
-/// Builds the command as the tests use it.
+/// Builds the command as the tests use it, and as the README's commands do.
 pub fn build_command() -> Result<(), String> {
     let mut build = cargo(&["build", "--quiet", "--release", "--package", "cardiograph"]);
     check(build.env(WITHOUT_LTO.0, WITHOUT_LTO.1))

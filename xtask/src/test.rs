@@ -93,7 +93,8 @@ pub fn everything() -> Result<(), String> {
     Ok(())
 }
 
-/// Runs these at the same time: most of the time, each of them uses only one processor, and neither measures time.
+/// Runs these at the same time: most of the time, each of them uses only one processor, and neither is judged by its
+/// speed.
 fn rp2040_and_readme() -> Result<usize, String> {
     std::thread::scope(|scope| {
         let readme = scope.spawn(readme::commands);

@@ -468,6 +468,25 @@ fn samples_come_from_the_card_once_each() {
     assert!((185..199).contains(&rows.len()), "{}", rows.len());
 }
 
+/// A gap of a damaged file may end at any number.
+#[test]
+fn a_gap_at_the_last_number_ends_the_rows() {
+    let (mut bytes, _) = text_recording(1);
+    let gap = format!(
+        ",,#gap first={} count=10 at_us=1 last_us=2 cause=busy\r\n",
+        u64::MAX - 5
+    );
+    bytes.extend(gap.as_bytes());
+    bytes.extend(b"1,2.25\r\n1,2.25\r\n");
+    bytes.resize(2 * 512, b' ');
+    let text = replayed("/LOG00012.CSV", &bytes, 1200, 1500, 1200);
+    let lost = r#"data: {"first":18446744073709551610,"count":5,"cause":"gap"}"#;
+    let (before, after) = text.split_once(lost).unwrap();
+    assert!(before.contains("data: 1200,1200,1201.25\n"), "{text}");
+    // No number follows the highest one.
+    assert_eq!(after.matches("data: 18446744073709551615,").count(), 2);
+}
+
 #[test]
 fn samples_come_from_text_once_each() {
     let (bytes, plain) = text_recording(300);
