@@ -33,6 +33,7 @@ mod recorded_writes;
 mod recording;
 mod row;
 mod stand_in;
+mod steps;
 pub mod table;
 mod two_cores;
 mod web;

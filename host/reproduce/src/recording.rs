@@ -4,8 +4,12 @@
 //! unless the driver times out. A recording therefore splits each operation of a run into the card's busy
 //! times and the time of bus and host. On another card of the same capacity, the time of bus and host is the
 //! same. Only for hosts that poll does it differ, by less than their polling period per wait.
+//!
+//! A card programs what it receives page by page, so that a recording has one write per page. On a card with pages of
+//! another size, the blocks of a command are divided into its pages ([`steps`]).
 
 use crate::experiment::{Experiment, ExperimentError, Operations};
+use crate::steps::{Step, steps};
 use cardiograph_sim_card::{Controller, Profile, Seed, TimedOperation};
 use cardiograph_trace::{EnergyCounter, EnergyTrace};
 
@@ -13,6 +17,8 @@ use cardiograph_trace::{EnergyCounter, EnergyTrace};
 pub struct Recording {
     operations: Operations,
     calls: Vec<TimedOperation>,
+    /// Number of blocks per page of the recorded card.
+    page_blocks: u64,
 }
 
 impl Recording {
@@ -28,7 +34,12 @@ impl Recording {
             ));
         }
         let (operations, calls) = experiment.run_recorded(seed)?;
-        Ok(Recording { operations, calls })
+        let (_, profile, _) = experiment.set_up()?;
+        Ok(Recording {
+            operations,
+            calls,
+            page_blocks: profile.page_blocks(),
+        })
     }
 
     /// Returns the operations of the recorded run.
@@ -65,22 +76,26 @@ impl Recording {
     pub fn on(&self, profile: &Profile, seed: u64) -> Operations {
         let mut controller = Controller::new(profile, Seed::new(seed));
         let mut operations = self.operations.clone();
-        let mut calls = self.calls.iter().peekable();
+        let pages = (self.page_blocks, profile.page_blocks());
+        let mut steps = steps(&self.calls, pages).peekable();
         // Delay of the replay relative to the recording.
         let mut delay_ns = 0_i64;
-        let shift = |controller: &mut Controller, call: &TimedOperation, delay_ns: &mut i64| {
-            let now_ns = call.start_ns.saturating_add_signed(*delay_ns);
-            let busy_ns = controller.run_operation(now_ns, call.operation);
-            *delay_ns += busy_ns as i64 - call.busy_ns as i64;
+        let shift = |controller: &mut Controller, step: &Step, delay_ns: &mut i64| {
+            let start_ns = step.start_ns.saturating_add_signed(*delay_ns);
+            let mut now_ns = start_ns;
+            for operation in &step.operations {
+                now_ns += controller.run_operation(now_ns, *operation);
+            }
+            *delay_ns += (now_ns - start_ns) as i64 - step.busy_ns as i64;
         };
         for operation in &mut operations.all {
             let (start_ns, end_ns) = (operation.start_ns, operation.end_ns);
-            while let Some(call) = calls.next_if(|call| call.start_ns < start_ns) {
-                shift(&mut controller, call, &mut delay_ns);
+            while let Some(step) = steps.next_if(|step| step.start_ns < start_ns) {
+                shift(&mut controller, &step, &mut delay_ns);
             }
             operation.start_ns = start_ns.saturating_add_signed(delay_ns);
-            while let Some(call) = calls.next_if(|call| call.start_ns < end_ns) {
-                shift(&mut controller, call, &mut delay_ns);
+            while let Some(step) = steps.next_if(|step| step.start_ns < end_ns) {
+                shift(&mut controller, &step, &mut delay_ns);
             }
             operation.end_ns = end_ns.saturating_add_signed(delay_ns);
         }

@@ -1,6 +1,7 @@
 //! A replay with another seed or card equals a run with this seed or card, except for polling times.
 
-use cardiograph_reproduce::{Experiment, Recording, study};
+use cardiograph_reproduce::{Experiment, Operations, Recording, study};
+use cardiograph_workload::Operation;
 
 fn experiment(board: &str, workload: &str) -> Experiment {
     Experiment::new("class10-16g", board, workload)
@@ -26,6 +27,34 @@ fn a_replay_matches_a_run_within_the_polling_period() {
             // An operation waits for the end of busy a few times.
             assert!(differ_ns < 12 * period_ns, "{differ_ns} ns on {board}");
         }
+    }
+}
+
+/// Returns the sum of the durations, in ns.
+fn total_ns(operations: &Operations) -> f64 {
+    let durations = operations.all().iter().map(Operation::duration_ns);
+    durations.sum::<u64>() as f64
+}
+
+/// A burst reaches another card in the pages of that card, not in those of the recorded one.
+#[test]
+fn a_replay_on_a_card_with_other_pages_matches_a_run() {
+    let on = |planes: u32| {
+        let mut experiment = Experiment::new("team-8g-class10", "lpc43xx", "blinky-stream-32768");
+        let planes = ("card.flash.planes".to_string(), planes.to_string());
+        experiment.set.push(planes);
+        experiment
+    };
+    for (recorded, replayed) in [(1, 4), (4, 1)] {
+        let recording = Recording::of(&on(recorded), 1).unwrap();
+        let (_, profile, _) = on(replayed).set_up().unwrap();
+        let replay_ns = total_ns(&recording.on(&profile, 1));
+        let run_ns = total_ns(&on(replayed).run(1).unwrap());
+        let ratio = replay_ns / run_ns;
+        assert!(
+            (ratio - 1.0).abs() < 0.002,
+            "{recorded} to {replayed}: {ratio}"
+        );
     }
 }
 

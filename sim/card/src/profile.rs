@@ -183,6 +183,11 @@ impl Profile {
         u64::from(self.flash.page_bytes) * u64::from(self.flash.planes)
     }
 
+    /// Returns the number of 512-byte blocks per page across all planes.
+    pub fn page_blocks(&self) -> u64 {
+        self.page_bytes() / crate::BLOCK_BYTES as u64
+    }
+
     /// Returns the number of units: blocks across all planes into which addresses are divided.
     pub(crate) fn units(&self) -> u32 {
         (self.capacity_bytes / self.unit_bytes()) as u32
