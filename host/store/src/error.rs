@@ -39,6 +39,12 @@ impl From<embedded_sdmmc::Error<DriverError>> for StoreError {
     }
 }
 
+impl From<DriverError> for StoreError {
+    fn from(source: DriverError) -> StoreError {
+        StoreError::Fat(embedded_sdmmc::Error::DeviceError(source))
+    }
+}
+
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {

@@ -1,21 +1,24 @@
 //! Files on a FAT file system on a simulated card, through embedded-sdmmc.
 
 use crate::card_device::CardDevice;
+use crate::fatfs_device::{FatFsDevice, LibraryDevice};
 use crate::file_buffer::{Backing, FileBuffer};
 use crate::format::{self, FormatError};
+use crate::volume::Layout;
 use crate::{CardClock, StoreError};
-use cardiograph_sim_card::{Board, Card, Clock, Profile, Seed};
+use cardiograph_sim_card::{BLOCK_BYTES, Board, Card, Clock, Profile, Seed};
 use cardiograph_workload::{Flush, Phase, Store};
 use embedded_sdmmc::{
     Mode, RawDirectory, RawFile, RawVolume, TimeSource, Timestamp, VolumeIdx, VolumeManager,
 };
+use std::rc::Rc;
 
 /// Folders that can be open at the same time: more than the deepest path of a workload needs.
 const DIRS_MAX: usize = 8;
 /// Files that can be open at the same time: those of a workload, and one that another task reads.
 const FILES_MAX: usize = Phase::OPEN_FILES_MAX as usize + 1;
 
-type Manager = VolumeManager<CardDevice, Noon, DIRS_MAX, FILES_MAX, 1>;
+type Manager = VolumeManager<LibraryDevice, Noon, DIRS_MAX, FILES_MAX, 1>;
 
 /// A simulated card on a board, formatted and mounted, as a store in virtual time.
 pub struct FatCard {
@@ -23,6 +26,8 @@ pub struct FatCard {
     volume: RawVolume,
     board: Board,
     clock: Clock,
+    /// The card as FatFs accesses it; `None` if the accesses are those of embedded-sdmmc.
+    fatfs: Option<Rc<FatFsDevice>>,
     /// Buffer shared by all files, with the file whose data it holds; `None` if each file has its own buffer.
     shared: Option<(FileBuffer, Option<RawFile>)>,
 }
@@ -31,6 +36,8 @@ pub struct FatCard {
 pub struct FatFile {
     raw: RawFile,
     buffer: FileBuffer,
+    /// True if the file is new, or was written to.
+    is_modified: bool,
 }
 
 /// A time source that dates every file to noon on 1 January 2026: with the real date, runs would differ.
@@ -84,10 +91,19 @@ impl FatCard {
     /// [`MountError`] if no FAT file system of that cluster size fits the card.
     pub fn mount(mut card: Card, board: &Board) -> Result<FatCard, MountError> {
         let library = &board.library;
-        format::format(&mut card, library.cluster_bytes).map_err(MountError::Format)?;
+        let volume =
+            format::format(&mut card, library.cluster_bytes).map_err(MountError::Format)?;
+        let layout = Layout::of(&card, &volume);
         let clock = Clock::default();
-        let device = CardDevice::new(card, board, clock.clone())
+        let card = CardDevice::new(card, board, clock.clone())
             .map_err(|error| MountError::Mount(embedded_sdmmc::Error::DeviceError(error).into()))?;
+        let (device, fatfs) = match library.window {
+            true => {
+                let device = Rc::new(FatFsDevice::new(card, layout));
+                (LibraryDevice::FatFs(Rc::clone(&device)), Some(device))
+            }
+            false => (LibraryDevice::Plain(card), None),
+        };
         let manager = Manager::new_with_limits(device, Noon, 1);
         let volume = manager
             .open_raw_volume(VolumeIdx(0))
@@ -100,6 +116,7 @@ impl FatCard {
                 .then(|| (FileBuffer::new(library.file_buffer_bytes), None)),
             board: board.clone(),
             clock,
+            fatfs,
         })
     }
 
@@ -110,19 +127,31 @@ impl FatCard {
 
     /// Returns how many times the driver timed out on a busy card and was called again.
     pub fn timeouts(&self) -> u64 {
-        self.manager.device(|device| device.timeouts())
+        self.with_card(CardDevice::timeouts)
     }
 
     /// Returns true if the card rejects writes because too many of its blocks are worn out.
     pub fn is_worn_out(&self) -> bool {
-        self.manager.device(|device| device.is_worn_out())
+        self.with_card(CardDevice::is_worn_out)
+    }
+
+    fn with_card<T>(&self, act: impl FnOnce(&CardDevice) -> T) -> T {
+        self.manager.device(|device| device.with_card(act))
+    }
+
+    /// Writes what FatFs writes at a sync, if the accesses are those of FatFs.
+    fn sync_window(&self) -> Result<(), StoreError> {
+        let synced = self.fatfs.as_ref().map_or(Ok(()), |device| device.sync());
+        Ok(synced?)
     }
 
     /// Unmounts the card and returns it.
     ///
     /// # Errors
     /// If a file is open, or the last block cannot be written.
-    pub fn unmount(self) -> Result<Card, StoreError> {
+    pub fn unmount(mut self) -> Result<Card, StoreError> {
+        self.sync_window()?;
+        self.fatfs = None;
         self.manager.close_volume(self.volume)?;
         let (device, _) = self.manager.free();
         Ok(device.into_card())
@@ -166,6 +195,7 @@ impl FatCard {
         Ok(FatFile {
             raw,
             buffer: FileBuffer::new(self.board.library.file_buffer_bytes),
+            is_modified: self.manager.file_length(raw)? == 0,
         })
     }
 
@@ -176,9 +206,10 @@ impl FatCard {
         file: &mut FatFile,
         act: impl FnOnce(&mut FileBuffer, &mut Raw) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let manager = &self.manager;
+        let (manager, fatfs) = (&self.manager, self.fatfs.as_deref());
         let raw = &mut Raw {
             manager,
+            fatfs,
             file: file.raw,
         };
         let Some((buffer, owner)) = &mut self.shared else {
@@ -187,7 +218,7 @@ impl FatCard {
         if let Some(file) = owner.replace(file.raw)
             && file != raw.file
         {
-            buffer.write_back(&mut Raw { manager, file })?;
+            buffer.write_back(&mut Raw { file, ..*raw })?;
         }
         act(buffer, raw)
     }
@@ -196,6 +227,7 @@ impl FatCard {
 /// Unbuffered access to an open file.
 struct Raw<'a> {
     manager: &'a Manager,
+    fatfs: Option<&'a FatFsDevice>,
     file: RawFile,
 }
 
@@ -208,22 +240,40 @@ impl Raw<'_> {
         }
         Ok(())
     }
+
+    /// Calls `act`, which reads or writes the file from offset `at` on.
+    fn access<T>(
+        &self,
+        at: u64,
+        act: impl FnOnce() -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let Some(device) = self.fatfs else {
+            return act();
+        };
+        let length = u64::from(self.manager.file_length(self.file)?);
+        let block = at - at % BLOCK_BYTES as u64;
+        device.access_file(self.file, block >= length, act)
+    }
 }
 
 impl Backing for Raw<'_> {
     type Error = StoreError;
 
     fn write_at(&mut self, at: u64, data: &[u8]) -> Result<(), StoreError> {
-        self.seek(at)?;
-        Ok(self.manager.write(self.file, data)?)
+        self.access(at, || {
+            self.seek(at)?;
+            Ok(self.manager.write(self.file, data)?)
+        })
     }
 
     fn read_at(&mut self, at: u64, data: &mut [u8]) -> Result<usize, StoreError> {
         if at >= u64::from(self.manager.file_length(self.file)?) {
             return Ok(0);
         }
-        self.seek(at)?;
-        Ok(self.manager.read(self.file, data)?)
+        self.access(at, || {
+            self.seek(at)?;
+            Ok(self.manager.read(self.file, data)?)
+        })
     }
 }
 
@@ -237,13 +287,15 @@ impl Store for FatCard {
 
     fn mkdir(&mut self, path: &str) -> Result<bool, StoreError> {
         self.charge_call();
-        self.in_folder(path, |folder, name| {
+        let made = self.in_folder(path, |folder, name| {
             match self.manager.make_dir_in_dir(folder, name) {
                 Ok(()) => Ok(true),
                 Err(embedded_sdmmc::Error::DirAlreadyExists) => Ok(false),
                 Err(error) => Err(error.into()),
             }
-        })
+        });
+        self.sync_window()?;
+        made
     }
 
     fn create(&mut self, path: &str) -> Result<FatFile, StoreError> {
@@ -272,6 +324,7 @@ impl Store for FatCard {
     ) -> Result<(), StoreError> {
         let call_ns = self.board.write_call_ns(data.len() as u64);
         self.clock.advance_ns(call_ns);
+        file.is_modified = true;
         self.with_buffer(file, |buffer, raw| buffer.write(raw, offset_bytes, data))
     }
 
@@ -291,6 +344,7 @@ impl Store for FatCard {
         if how == Flush::Wait {
             self.with_buffer(file, |buffer, raw| buffer.write_back(raw))?;
             self.manager.flush_file(file.raw)?;
+            self.sync_window()?;
         }
         Ok(())
     }
@@ -302,8 +356,15 @@ impl Store for FatCard {
             *owner = None;
         }
         let closed = self.manager.close_file(file.raw);
+        if let Some(device) = &self.fatfs {
+            device.close(file.raw);
+        }
         written?;
-        Ok(closed?)
+        closed?;
+        match file.is_modified {
+            true => self.sync_window(),
+            false => Ok(()),
+        }
     }
 
     /// Removes the directory entry; the library leaves the file's clusters allocated.
@@ -311,6 +372,7 @@ impl Store for FatCard {
         self.charge_call();
         self.in_folder(path, |folder, name| {
             Ok(self.manager.delete_entry_in_dir(folder, name)?)
-        })
+        })?;
+        self.sync_window()
     }
 }

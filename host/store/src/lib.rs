@@ -24,6 +24,7 @@ mod clock;
 mod directory;
 mod error;
 mod fat_card;
+mod fatfs_device;
 mod file_buffer;
 mod format;
 mod own_overhead;

@@ -82,6 +82,11 @@ impl Layout {
         }
     }
 
+    /// Returns true if a block of the card is behind the FATs.
+    pub(crate) fn is_data(&self, block: u32) -> bool {
+        block >= self.start + self.fat + self.fats * self.fat_sectors
+    }
+
     /// Returns the sector in the second FAT that mirrors a sector of the first FAT.
     pub(crate) fn mirror_of(&self, sector: u32) -> Option<u32> {
         let is_in_first = sector.wrapping_sub(self.fat) < self.fat_sectors;

@@ -51,7 +51,17 @@ impl Window {
         }
     }
 
-    fn write_back(&mut self) -> Result<(), DriverError> {
+    pub(crate) fn card(&self) -> &CardDevice {
+        &self.device
+    }
+
+    /// Returns the card, without what has not been written back.
+    pub(crate) fn into_card(self) -> CardDevice {
+        self.device
+    }
+
+    /// Writes the sector in the window if it has changed.
+    pub(crate) fn write_back(&mut self) -> Result<(), DriverError> {
         let Some(sector) = self.sector.filter(|_| self.is_dirty) else {
             return Ok(());
         };
@@ -64,9 +74,9 @@ impl Window {
         Ok(())
     }
 
-    /// Loads a sector into the window.
+    /// Loads a sector into the window, and returns it.
     #[inline]
-    fn load(&mut self, sector: u32) -> Result<(), DriverError> {
+    pub(crate) fn load(&mut self, sector: u32) -> Result<&Block, DriverError> {
         if self.sector != Some(sector) {
             self.write_back()?;
             self.sector = None;
@@ -74,7 +84,23 @@ impl Window {
             self.device.read(self.layout.start + sector, block)?;
             self.sector = Some(sector);
         }
+        Ok(&self.data)
+    }
+
+    /// Replaces a whole sector, without reading it before.
+    pub(crate) fn replace(&mut self, sector: u32, block: &Block) -> Result<(), DriverError> {
+        if self.sector != Some(sector) {
+            self.write_back()?;
+        }
+        self.data = block.clone();
+        (self.sector, self.is_dirty) = (Some(sector), true);
+        self.fat_changed |= self.layout.mirror_of(sector).is_some();
         Ok(())
+    }
+
+    /// Returns true if the FAT has changed since the last call.
+    pub(crate) fn take_fat_changed(&mut self) -> bool {
+        std::mem::take(&mut self.fat_changed)
     }
 }
 

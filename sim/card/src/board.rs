@@ -107,6 +107,10 @@ pub struct Library {
     pub file_buffer_bytes: u32,
     /// True if all files share one buffer: accessing another block then writes the buffered block back.
     pub shared_buffer: bool,
+    /// True if embedded-sdmmc accesses the card as ChaN's FatFs does: sectors of FAT and directories pass through a window of
+    /// one sector, which is written when another sector is needed, or at a sync.
+    #[serde(default)]
+    pub window: bool,
     /// Number of times that the library walks the path from the root to open a file.
     pub path_walks_per_open: u32,
     /// Cluster size of the card's file system, in bytes.
@@ -248,6 +252,14 @@ impl Board {
                 || library.name == LibraryName::EmbeddedSdmmc && buffer_bytes > 0,
             "library.shared_buffer",
             "false unless library.name is embedded-sdmmc and library.file_buffer_bytes is above 0",
+        )?;
+        must(
+            !library.window
+                || library.name == LibraryName::EmbeddedSdmmc
+                    && buffer_bytes > 0
+                    && !library.shared_buffer,
+            "library.window",
+            "false unless library.name is embedded-sdmmc, and each file has a buffer of its own",
         )?;
         let is_linux = library.name == LibraryName::Linux;
         must(
@@ -474,6 +486,18 @@ mod tests {
                 "shared_buffer",
                 "true",
                 "`library.shared_buffer` must be false unless",
+            ),
+            (
+                "mega2560",
+                "shared_buffer",
+                "true\nwindow = true",
+                "`library.window` must be false unless",
+            ),
+            (
+                "lpc43xx",
+                "shared_buffer",
+                "false\nwindow = true",
+                "`library.window` must be false unless",
             ),
             (
                 "esp32",

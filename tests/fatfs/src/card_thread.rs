@@ -4,8 +4,8 @@ use crate::reference::Driver;
 use cardiograph_sim_card::wire::{Options, SpiCard, Wire};
 use cardiograph_sim_card::{Card, Clock};
 use fatfs_embedded::fatfs::diskio::{DiskResult, FatFsDriver, IoctlCommand};
-use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 const CLOCK_HZ: u32 = 10_000_000;
@@ -23,6 +23,13 @@ enum Request {
     },
 }
 
+/// A block that FatFs read or wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    Read(u32),
+    Write(u32),
+}
+
 /// Blocks that were read; none after other requests.
 type Answer = Result<Vec<[u8; BLOCK_BYTES]>, ()>;
 
@@ -30,6 +37,7 @@ pub struct CardThread {
     thread: JoinHandle<Card>,
     requests: Sender<(Request, Sender<Answer>)>,
     blocks: u32,
+    accesses: Arc<Mutex<Vec<Access>>>,
 }
 
 impl CardThread {
@@ -41,13 +49,20 @@ impl CardThread {
             thread,
             requests,
             blocks,
+            accesses: Arc::default(),
         }
+    }
+
+    /// Returns the accesses since the last call.
+    pub fn take_accesses(&self) -> Vec<Access> {
+        std::mem::take(&mut self.accesses.lock().unwrap())
     }
 
     pub fn driver(&self) -> ThreadDriver {
         ThreadDriver {
             requests: Mutex::new(self.requests.clone()),
             blocks: self.blocks,
+            accesses: Arc::clone(&self.accesses),
         }
     }
 
@@ -84,9 +99,15 @@ fn serve(card: Card, options: Options, requests: &Receiver<(Request, Sender<Answ
 pub struct ThreadDriver {
     requests: Mutex<Sender<(Request, Sender<Answer>)>>,
     blocks: u32,
+    accesses: Arc<Mutex<Vec<Access>>>,
 }
 
 impl ThreadDriver {
+    fn note(&self, kind: fn(u32) -> Access, start: u32, blocks: usize) {
+        let blocks = start..start + blocks as u32;
+        self.accesses.lock().unwrap().extend(blocks.map(kind));
+    }
+
     fn ask(&self, request: Request) -> Answer {
         let (answer, answered) = channel();
         let requests = self.requests.lock().unwrap();
@@ -111,6 +132,7 @@ impl FatFsDriver for ThreadDriver {
 
     fn disk_read(&mut self, _: u8, buffer: &mut [u8], sector: u32) -> DiskResult {
         let blocks = buffer.len() / BLOCK_BYTES;
+        self.note(Access::Read, sector, blocks);
         match self.ask(Request::Read {
             block: sector,
             blocks,
@@ -126,6 +148,7 @@ impl FatFsDriver for ThreadDriver {
     fn disk_write(&mut self, _: u8, buffer: &[u8], sector: u32) -> DiskResult {
         let (data, _) = buffer.as_chunks();
         let data = data.to_vec();
+        self.note(Access::Write, sector, data.len());
         match self.ask(Request::Write {
             block: sector,
             data,

@@ -4,6 +4,7 @@
 #[path = "../../../sim/card/tests/reference/mod.rs"]
 mod reference;
 
+mod accesses;
 mod card_thread;
 mod image;
 
@@ -130,6 +131,10 @@ fn kinds() -> impl Iterator<Item = Options> {
 /// Not a test of Rust's harness: FatFs has a single volume in static memory, and its bindings insist on the main thread.
 fn main() {
     println!("seed {SEED}");
+    for pattern in &accesses::PATTERNS {
+        accesses::compare(pattern);
+        println!("ok: accesses, {}", pattern.name);
+    }
     let mut random = Random(SEED);
     for options in kinds() {
         let mut formatted = card();
