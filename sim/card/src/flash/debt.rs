@@ -15,6 +15,8 @@ pub(super) struct Debt {
     pub(super) overdue_ns: u64,
     /// Longest time for which a write waits for work at once, in ns.
     limit_ns: u64,
+    /// How much of this time the present write has waited for room, in ns.
+    waited_ns: u64,
 }
 
 impl Debt {
@@ -25,7 +27,13 @@ impl Debt {
             idle: Work::default(),
             overdue_ns: 0,
             limit_ns,
+            waited_ns: 0,
         }
+    }
+
+    /// Begins a write, for which the limit holds as a whole: it may need room several times.
+    pub(super) fn begin_write(&mut self) {
+        self.waited_ns = 0;
     }
 
     /// Runs due work after a write: for at most `step_ns`, or up to the limit if work is overdue.
@@ -55,7 +63,7 @@ impl Debt {
         let share_ns = self.due.ns / self.blocks;
         self.blocks -= 1;
         self.overdue_ns = self.overdue_ns.max(share_ns);
-        self.run(share_ns.min(self.limit_ns))
+        self.wait(share_ns)
     }
 
     /// Runs all work, up to the limit; the rest is overdue.
@@ -63,7 +71,15 @@ impl Debt {
         self.blocks = 0;
         self.due += std::mem::take(&mut self.idle);
         self.overdue_ns = self.due.ns;
-        self.run(self.limit_ns)
+        self.wait(u64::MAX)
+    }
+
+    /// Runs due work for at most `most_ns` and what is left of the limit.
+    fn wait(&mut self, most_ns: u64) -> Work {
+        let left_ns = self.limit_ns.saturating_sub(self.waited_ns);
+        let done = self.run(most_ns.min(left_ns));
+        self.waited_ns += done.ns;
+        done
     }
 
     pub(super) fn is_none(&self) -> bool {

@@ -47,6 +47,8 @@ pub(crate) struct Ftl {
     ram: VecDeque<RamPage>,
     ram_pages_max: usize,
     blocks_per_page: u64,
+    /// Largest number of blocks of an incomplete page that are programmed at once.
+    part_blocks: u64,
     commit_us: u32,
     /// True if the present command has not been committed.
     is_commit_due: bool,
@@ -84,6 +86,10 @@ impl Ftl {
             ram: VecDeque::new(),
             ram_pages_max: controller.ram_pages as usize,
             blocks_per_page: profile.page_bytes() / BLOCK_BYTES as u64,
+            part_blocks: match ftl.part_blocks {
+                0 => u64::MAX,
+                blocks => blocks.into(),
+            },
             commit_us: ftl.commit_us,
             is_commit_due: false,
             step_ns: u64::from(profile.longest_collection_us()) * 1000,
@@ -252,12 +258,26 @@ impl Ftl {
                 buffer.written = 0;
             }
         }
-        let chip = &mut self.chip;
-        let (room, program) = match &mut self.mapping {
-            Mapping::Hybrid(mapping) => mapping.write_page(chip, page, is_complete),
-            Mapping::Paged(mapping) => mapping.write_page(chip, page),
+        let parts = match is_complete {
+            true => 1,
+            false => blocks.div_ceil(self.part_blocks),
         };
-        (before + room, program)
+        let mut programs = Work::default();
+        self.chip.debt.begin_write();
+        for part in 0..parts {
+            let chip = &mut self.chip;
+            // A card that keeps track of parts commits each; the command's own commit is that of the first.
+            if part > 0 && self.commit_us > 0 {
+                before += chip.nand.commit(self.commit_us);
+            }
+            let (room, program) = match &mut self.mapping {
+                Mapping::Hybrid(mapping) => mapping.write_page(chip, page, is_complete),
+                Mapping::Paged(mapping) => mapping.write_page(chip, page),
+            };
+            before += room;
+            programs += program;
+        }
+        (before, programs)
     }
 
     /// Marks consecutive blocks as empty: garbage collection no longer copies their pages. One page records

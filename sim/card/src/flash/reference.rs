@@ -129,7 +129,14 @@ impl Hybrid {
             let holds = self.data.contains(&page);
             match self.shared.buffer(page, &blocks, holds) {
                 true => self.write_complete(page),
-                false => self.log_page(page),
+                false => {
+                    let parts = blocks.len().div_ceil(self.shared.rules.part_blocks);
+                    self.shared.us += (parts as u64 - 1) * self.shared.rules.commit_us;
+                    for _ in 0..parts {
+                        self.log_page(page);
+                        self.data.insert(page);
+                    }
+                }
             }
             self.data.insert(page);
             if self.shared.erases >= self.shared.next_wear_move {
@@ -302,12 +309,18 @@ impl Paged {
         self.shared.us = self.shared.rules.commit_us;
         for (page, blocks) in pages_of(&self.shared.rules.clone(), start, count) {
             let holds = self.blocks.iter().flatten().any(|known| *known == page);
-            self.shared.buffer(page, &blocks, holds);
-            while self.is_head_full() && self.free.len() <= 1 {
-                self.collect();
+            let parts = match self.shared.buffer(page, &blocks, holds) {
+                true => 1,
+                false => blocks.len().div_ceil(self.shared.rules.part_blocks),
+            };
+            self.shared.us += (parts as u64 - 1) * self.shared.rules.commit_us;
+            for _ in 0..parts {
+                while self.is_head_full() && self.free.len() <= 1 {
+                    self.collect();
+                }
+                self.append(page);
+                self.shared.us += self.shared.rules.program_us;
             }
-            self.append(page);
-            self.shared.us += self.shared.rules.program_us;
         }
         self.shared.us
     }

@@ -18,6 +18,7 @@ pub(super) struct Rules {
     pub(super) map_journal_entries: u32,
     pub(super) open_units: usize,
     pub(super) ram_pages: usize,
+    pub(super) part_blocks: usize,
     pub(super) log_limit: usize,
     pub(super) gc_log_blocks: u32,
     pub(super) wear_levelling_erases: u64,
@@ -42,6 +43,10 @@ impl Rules {
             map_journal_entries: profile.ftl().map_journal_entries,
             open_units: controller.open_units as usize,
             ram_pages: controller.ram_pages as usize,
+            part_blocks: match profile.ftl().part_blocks {
+                0 => usize::MAX,
+                blocks => blocks as usize,
+            },
             log_limit: controller.log_blocks.min(for_log) as usize,
             gc_log_blocks: controller.gc_log_blocks,
             wear_levelling_erases: controller.wear_levelling_erases.into(),
@@ -117,6 +122,7 @@ fn hybrid_times_match_the_reference_model() {
             profile.controller.ram_pages = 1 + random.below(4) as u32;
             profile.controller.wear_levelling_erases = 50;
             profile.flash.spare_blocks = 10 + random.below(3) as u32;
+            ftl_of(profile).part_blocks = random.below(4) as u32;
         });
         let mut ftl = Ftl::new(&profile, Seed::new(seed));
         let left = ftl.chip.table.entries_left;
@@ -151,6 +157,7 @@ fn paged_times_match_the_reference_model() {
             profile.flash.spare_blocks = 3 + random.below(3) as u32;
             profile.controller.ram_pages = 1 + random.below(4) as u32;
             let ftl = ftl_of(profile);
+            ftl.part_blocks = random.below(40) as u32;
             ftl.mapping = Mapping::Page;
             ftl.victim = match is_fifo {
                 true => Victim::Fifo,
@@ -262,6 +269,33 @@ fn after_a_gigabyte_of_a_data_logger_times_and_state_are_those_of_one_page_after
     }
     assert!(block * 512 > 1_000_000_000);
     assert_eq!(state(&quick), state(&slow));
+}
+
+/// Each part of a page may need room, which must not add up to more than one stall.
+#[test]
+fn a_page_programmed_in_parts_waits_for_garbage_collection_once() {
+    let longest_us = |part_blocks| {
+        let profile = profile(|profile| {
+            profile.controller.stall_limit_us = 250_000;
+            // A log of four pages: each block of it is freed at once, and costs a merge.
+            (profile.flash.pages_per_block, profile.flash.page_bytes) = (4, 32_768);
+            profile.flash.program_us = vec![60_000];
+            profile.controller.log_blocks = 1;
+            profile.controller.open_units = 0;
+            let ftl = ftl_of(profile);
+            ftl.part_blocks = part_blocks;
+            ftl.fill_percent = [100, 100];
+        });
+        let mut ftl = Ftl::new(&profile, Seed::new(1));
+        let mut random = Seed::new(1).stream("writes");
+        let writes = (0..300).map(|_| write_us(&mut ftl, random.below(1000) * 64, 40));
+        writes.max().unwrap()
+    };
+    let (whole_us, parts_us) = (longest_us(0), longest_us(2));
+    // A read, a commit and a program of the log for each part, and the limit twice: for room, and for what is overdue.
+    let most_us = |parts: u64| 50 + parts * (300 + 500) + 2 * 250_000;
+    assert!(whole_us > 250_000 && whole_us <= most_us(1), "{whole_us}");
+    assert!(parts_us > 250_000 && parts_us <= most_us(20), "{parts_us}");
 }
 
 #[test]

@@ -18,12 +18,15 @@ pub struct Ftl {
     pub mapping: Mapping,
     /// Choice of the next block to collect; with hybrid mapping the oldest log block, `fifo`.
     pub victim: Victim,
-    /// Time that each write command takes for the card's own metadata, in us.
+    /// Time that each write command, or each part of an incomplete page, takes for the card's own metadata, in us.
     pub commit_us: u32,
     /// Largest number of pages that garbage collection copies for one write, as real-time translation layers do (Choudhuri
     /// and Givargis, "Deterministic Service Guarantees for NAND Flash using Partial Block Cleaning", 2008); 0 for as many
     /// as the stall limit allows.
     pub step_pages: u32,
+    /// Largest number of blocks of an incomplete page that the card programs and commits at once, as a card that keeps track of
+    /// parts of pages does; 0 for all blocks that a command brings. Complete pages are always programmed at once.
+    pub part_blocks: u32,
     /// Number of pages that the card receives while it programs earlier ones; with 0, it is busy until each page is in flash.
     pub receive_pages: u32,
     /// Changes of the mapping that the card records in a journal before it writes its tables back.
@@ -78,6 +81,7 @@ impl Default for Ftl {
             victim: Victim::Fifo,
             commit_us: 0,
             step_pages: 0,
+            part_blocks: 0,
             receive_pages: 0,
             map_journal_entries: 4096,
             refresh_reads: 100_000,
@@ -291,10 +295,11 @@ impl Profile {
 }
 
 impl Ftl {
-    fn ranges(&self) -> [Range; 6] {
+    fn ranges(&self) -> [Range; 7] {
         [
             Range::new("ftl.commit_us", self.commit_us, 0..=100_000),
             Range::new("ftl.step_pages", self.step_pages, 0..=65_536),
+            Range::new("ftl.part_blocks", self.part_blocks, 0..=64),
             Range::new("ftl.receive_pages", self.receive_pages, 0..=8),
             Range::new(
                 "ftl.map_journal_entries",
