@@ -57,6 +57,7 @@ fn rows_have_their_keys_and_come_out_the_same_twice() {
         "set_aside",
         "published",
         "is_upper_bound",
+        "published_range",
         "simulated",
         "interval",
         "range",

@@ -1,7 +1,7 @@
 //! Experiments: a workload on a card on a board, and the operations of a run.
 
 use crate::web::{self, WebServer};
-use crate::{raw_writes, recorded_writes};
+use crate::{hosts, raw_writes, recorded_writes};
 use cardiograph_sim_card::{BOARDS, Board, Card, Profile, Seed, TimedOperation, card_text};
 use cardiograph_store::run_on_card;
 use cardiograph_workload::{Activity, Observer, Operation, Workload, workload};
@@ -25,6 +25,8 @@ pub struct Experiment {
     pub writes: Option<String>,
     /// True if the writes of the workload to random offsets go to the whole card, without a file system.
     pub is_raw: bool,
+    /// Member of an ensemble whose processor times the board has; 0 for those in its file.
+    pub host: u16,
 }
 
 /// Workload of an experiment that consists of downloads only.
@@ -170,6 +172,7 @@ impl Experiment {
             server: None,
             writes: None,
             is_raw: false,
+            host: 0,
         }
     }
 
@@ -189,10 +192,11 @@ impl Experiment {
         let board_text = board_text.map(|(_, text)| *text);
         let profile = toml_of(&self.card, card_text(&self.card), &self.changes("card."))?;
         let board = toml_of(&self.board, board_text, &self.changes("board."))?;
+        let board = Board::from_toml(&self.board, &board).map_err(|e| error(&e))?;
         Ok((
             *workload,
             Profile::from_toml(&self.card, &profile).map_err(|e| error(&e))?,
-            Board::from_toml(&self.board, &board).map_err(|e| error(&e))?,
+            hosts::of_member(board, &self.board, self.host),
         ))
     }
 

@@ -22,6 +22,7 @@ pub mod figures;
 mod fit;
 pub mod fitting;
 mod floor;
+mod hosts;
 mod known;
 mod measure;
 mod outcome;

@@ -45,17 +45,12 @@ impl Outcome {
         is_ensemble.then_some([*self.members.first()?, *self.members.last()?])
     }
 
-    /// Returns true if the published number is within the range of the ensemble, or if part of the range is below a
-    /// published upper bound.
+    /// Returns true if the published number is within the range of the ensemble. A published range or upper bound must
+    /// overlap with it.
     pub fn is_in_range(&self) -> bool {
-        let is_bound = self.row.is_upper_bound;
-        let inside = |published: f64, [low, high]: [f64; 2]| {
-            low <= published && (is_bound || published <= high)
-        };
-        self.row
-            .published
-            .zip(self.range())
-            .is_some_and(|(published, range)| inside(published, range))
+        let overlap = |[least, most]: [f64; 2], [low, high]: [f64; 2]| low <= most && least <= high;
+        let published = self.row.agreeing().zip(self.range());
+        published.is_some_and(|(agreeing, range)| overlap(agreeing, range))
     }
 
     /// Returns the lowest and the highest result over the seeds.
@@ -69,13 +64,10 @@ impl Outcome {
     }
 
     /// Returns the deviation of the simulated from the published number in either direction, as a factor of
-    /// at least 1. It is 1 for a number below a published upper bound.
+    /// at least 1. It is 1 within a published range and below a published upper bound.
     pub fn factor(&self) -> Option<f64> {
-        let is_bound = self.row.is_upper_bound;
-        self.ratio().map(|ratio| match is_bound {
-            true => ratio.max(1.0),
-            false => ratio.max(1.0 / ratio),
-        })
+        let deviation = self.row.deviation(self.median()?)?;
+        Some(deviation.max(1.0 / deviation))
     }
 }
 
@@ -132,8 +124,8 @@ pub const MEMBERS: u16 = 3;
 /// Runs the experiments of the given rows on `threads` threads, which call `progress` with the numbers of finished and
 /// of all experiments. Of each card's ensemble, the first `members` are simulated.
 ///
-/// The first seed of each experiment is simulated in full, from file to bus. Its card commands are then
-/// replayed on cards with the other seeds: see [`Recording`]. An experiment that cannot be replayed is
+/// The first seed of each experiment and member is simulated in full, from file to bus; each member has processor times of its
+/// own. The card commands are then replayed on cards with the other seeds: see [`Recording`]. An experiment that cannot be replayed is
 /// simulated in full for each seed.
 ///
 /// # Errors
@@ -255,11 +247,17 @@ fn run(job: &Job, members: usize) -> Result<Measured, ExperimentError> {
         measured.of_members.push(of_seeds);
         return Ok(measured);
     }
-    let recording = Recording::of(job.experiment, FIRST_SEED)?;
-    measured.driver_timeouts = timeouts(recording.operations());
     let all = profile.members(&job.experiment.card);
     let all = all.map_err(|error| ExperimentError::new(error.to_string()))?;
     for (number, member) in all.iter().take(members.max(1)).enumerate() {
+        let experiment = Experiment {
+            host: number as u16,
+            ..job.experiment.clone()
+        };
+        let recording = Recording::of(&experiment, FIRST_SEED)?;
+        if number == 0 {
+            measured.driver_timeouts = timeouts(recording.operations());
+        }
         let on = |seed| match number == 0 && seed == FIRST_SEED {
             true => evaluated(recording.operations()),
             false => evaluated(&recording.on(member, seed)),
@@ -464,6 +462,24 @@ mod tests {
         assert_eq!(found([5.0, 15.0]), (Some(1.0), true));
         assert_eq!(found([18.0, 26.0]), (Some(1.1), true));
         assert_eq!(found([30.0, 50.0]), (Some(2.0), false));
+    }
+
+    #[test]
+    fn a_number_within_a_published_range_is_exact() {
+        let row = Row {
+            published: Some(6.0),
+            published_range: Some([4.5, 7.5]),
+            ..row("highest peak, open/close")
+        };
+        let found = |members: [f64; 2]| {
+            let [low, high] = members.map(|ms| [ms * 1e6]);
+            let found = outcome(&row, &[&low, &high], &[]);
+            (found.factor(), found.is_in_range())
+        };
+        assert_eq!(found([5.0, 6.0]), (Some(1.0), true));
+        assert_eq!(found([7.0, 11.0]), (Some(1.2), true));
+        assert_eq!(found([8.0, 10.0]), (Some(1.2), false));
+        assert_eq!(found([2.0, 2.5]), (Some(2.0), false));
     }
 
     #[test]

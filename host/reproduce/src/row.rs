@@ -51,6 +51,21 @@ impl Row {
     pub fn is_counted(&self) -> bool {
         self.role == Role::Prediction && self.published.is_some() && self.set_aside.is_none()
     }
+
+    /// Returns the lowest and the highest number that agree with the study; `None` if it gives none.
+    pub fn agreeing(&self) -> Option<[f64; 2]> {
+        let published = self.published?;
+        Some(match self.is_upper_bound {
+            true => [0.0, published],
+            false => self.published_range.unwrap_or([published; 2]),
+        })
+    }
+
+    /// Returns a simulated number divided by the nearest number that agrees with the study; `None` if it gives none.
+    pub fn deviation(&self, simulated: f64) -> Option<f64> {
+        let [least, most] = self.agreeing()?;
+        Some(simulated / simulated.clamp(least, most))
+    }
 }
 
 impl Role {
@@ -116,6 +131,8 @@ pub struct Row {
     pub published: Option<f64>,
     /// True if the published number is an upper bound: the study says that or less.
     pub is_upper_bound: bool,
+    /// Lowest and highest number, if the study gives only these; the published number is then their middle.
+    pub published_range: Option<[f64; 2]>,
     /// Role of the number.
     pub role: Role,
     /// Reason for not counting the prediction, if any.
@@ -173,6 +190,7 @@ struct Entry {
     published: Option<f64>,
     #[serde(default)]
     at_most: bool,
+    published_range: Option<[f64; 2]>,
     role: Role,
     set_aside: Option<SetAside>,
     #[serde(flatten)]
@@ -270,6 +288,7 @@ impl Keys {
                 server: self.server.unwrap_or_default().server()?,
                 writes: self.writes,
                 is_raw,
+                host: 0,
             },
             measure: self.measure.ok_or("`measure` is missing")?,
             threshold_ns: (self.threshold_ms.unwrap_or_default() * 1e6) as u64,
@@ -310,6 +329,16 @@ pub fn study(name: &str) -> Result<Study, String> {
                 "{location}: use only one of `over`, `other` and `spread`"
             ));
         }
+        let is_inside = |[least, most]: [f64; 2]| {
+            entry
+                .published
+                .is_some_and(|published| (least..=most).contains(&published))
+        };
+        if entry.published_range.is_some_and(|range| !is_inside(range)) {
+            return Err(format!(
+                "{location}: `published` must be within `published_range`"
+            ));
+        }
         let query = |keys: Keys| keys.query().map_err(|error| format!("{location}: {error}"));
         rows.push(Row {
             study: known,
@@ -318,6 +347,7 @@ pub fn study(name: &str) -> Result<Study, String> {
             unit: entry.unit,
             published: entry.published,
             is_upper_bound: entry.at_most,
+            published_range: entry.published_range,
             role: entry.role,
             set_aside: entry.set_aside,
             query: query(keys)?,
@@ -493,6 +523,7 @@ mod tests {
             "raw",
             "spread",
             "at_most",
+            "published_range",
         ];
         for (name, text) in FILES {
             let file: toml::Table = toml::from_str(text).unwrap();

@@ -23,6 +23,7 @@ pub struct JsonRow<'a> {
     set_aside: Option<&'static str>,
     published: Option<f64>,
     is_upper_bound: bool,
+    published_range: Option<[f64; 2]>,
     simulated: Option<f64>,
     /// Lowest and highest result over the seeds.
     interval: Option<[f64; 2]>,
@@ -44,6 +45,7 @@ impl Outcome {
             set_aside: self.row.set_aside.map(SetAside::name),
             published: self.row.published,
             is_upper_bound: self.row.is_upper_bound,
+            published_range: self.row.published_range,
             simulated: self.median().map(rounded),
             interval: self.interval().map(|interval| interval.map(rounded)),
             range: self.range().map(|range| range.map(rounded)),
@@ -60,6 +62,7 @@ impl Outcome {
             None if self.row.published.is_none() => "not published",
             None => "no result",
             Some(1.0) if self.row.is_upper_bound => "within the bound",
+            Some(1.0) if self.row.published_range.is_some() => "within the published range",
             Some(factor) if factor <= CLOSE => "within 25 %",
             Some(factor) if factor <= NEAR => "within a factor of 2",
             Some(_) => "beyond a factor of 2",
@@ -195,6 +198,9 @@ fn verdict_and_timeouts(outcome: &Outcome) -> String {
 
 /// Formats the published number of a row.
 pub(crate) fn shown_published(row: &Row) -> String {
+    if let Some([least, most]) = row.published_range.map(|range| range.map(number)) {
+        return format!("{least}–{most}");
+    }
     let sign = if row.is_upper_bound { "≤ " } else { "" };
     row.published
         .map_or("-".to_string(), |value| format!("{sign}{}", number(value)))
