@@ -15,7 +15,7 @@ pub(super) struct Debt {
     pub(super) overdue_ns: u64,
     /// Longest time for which a write waits for work at once, in ns.
     limit_ns: u64,
-    /// How much of this time the present write has waited for room, in ns.
+    /// Part of this time that the present write has waited for room, in ns.
     waited_ns: u64,
 }
 
