@@ -83,7 +83,7 @@ impl Recording {
         let shift = |controller: &mut Controller, step: &Step, delay_ns: &mut i64| {
             let start_ns = step.start_ns.saturating_add_signed(*delay_ns);
             let mut now_ns = start_ns;
-            for operation in &step.operations {
+            for operation in step.operations() {
                 now_ns += controller.run_operation(now_ns, *operation);
             }
             *delay_ns += (now_ns - start_ns) as i64 - step.busy_ns as i64;

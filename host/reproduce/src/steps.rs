@@ -8,14 +8,30 @@
 use cardiograph_sim_card::{Operation, TimedOperation};
 use std::ops::Range;
 
-/// What a replayed card does at the time of one recorded operation.
+/// Operations of a replayed card at the time of one recorded operation.
 pub(crate) struct Step {
     /// Start of the recorded operation, in ns.
     pub(crate) start_ns: u64,
     /// Busy time of the recorded operation, in ns.
     pub(crate) busy_ns: u64,
-    /// Operations of the replayed card: none while a page is incomplete.
-    pub(crate) operations: Vec<Operation>,
+    operations: Operations,
+}
+
+/// Operations at one time. Nearly always there is one, which needs no list.
+enum Operations {
+    One(Operation),
+    /// None while a page is incomplete.
+    Several(Vec<Operation>),
+}
+
+impl Step {
+    /// Returns the operations of the replayed card.
+    pub(crate) fn operations(&self) -> &[Operation] {
+        match &self.operations {
+            Operations::One(operation) => std::slice::from_ref(operation),
+            Operations::Several(operations) => operations,
+        }
+    }
 }
 
 /// Divides recorded operations into pages of another size. `pages` has the numbers of blocks per page: of the recorded card,
@@ -27,8 +43,8 @@ pub(crate) fn steps(
     let mut received = 0..0;
     calls.iter().map(move |call| {
         let operations = match recorded_blocks == page_blocks {
-            true => vec![call.operation],
-            false => divided(&mut received, call.operation, page_blocks),
+            true => Operations::One(call.operation),
+            false => Operations::Several(divided(&mut received, call.operation, page_blocks)),
         };
         Step {
             start_ns: call.start_ns,
@@ -38,9 +54,10 @@ pub(crate) fn steps(
     })
 }
 
-/// Returns what a card does after an operation. `received` holds the blocks of an incomplete page, which it programs when
+/// Returns the operations of a card after a recorded one. `received` holds the blocks of an incomplete page, which it programs when
 /// the command ends or continues elsewhere.
 fn divided(received: &mut Range<u64>, operation: Operation, page_blocks: u64) -> Vec<Operation> {
+    // An empty list takes no memory.
     let mut done = Vec::new();
     let write = |blocks: Range<u64>| Operation::Write {
         start: blocks.start,
