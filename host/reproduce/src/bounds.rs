@@ -39,6 +39,37 @@ pub const PROGRAM: [Bound; 3] = [
     },
 ];
 
+/// Erase times, by bits per cell. The members of an ensemble differ in them; a trace does not show them.
+pub const ERASE: [Bound; 3] = [
+    Bound {
+        path: "flash.erase_us",
+        allowed: 1500..=2000,
+        is_power: false,
+        source: "SLC: 1.5 ms typical (Samsung K9K8G08U0A data sheet) to 2 ms (AnandTech, Samsung SSD 840 review, 2012)",
+    },
+    Bound {
+        path: "flash.erase_us",
+        allowed: 1500..=3000,
+        is_power: false,
+        source: "MLC: 1.5 ms typical (Samsung K9GAG08U0M data sheet) to 3 ms (AnandTech, 2012)",
+    },
+    Bound {
+        path: "flash.erase_us",
+        allowed: 4500..=4500,
+        is_power: false,
+        source: "TLC: about 4.5 ms (AnandTech, 2012)",
+    },
+];
+
+/// Bounds of what writes of single blocks do not show. The members of an ensemble differ in it.
+pub const PART: Bound = Bound {
+    path: "ftl.part_blocks",
+    allowed: 1..=64,
+    is_power: true,
+    source: "from single blocks, as a chip that allows four programs of a page of 2 KiB (K9K8G08U0A data sheet, NOP), to \
+             the largest page at once",
+};
+
 /// Bounds that do not depend on the kind of cells.
 pub const COMMON: [Bound; 8] = [
     Bound {
@@ -86,16 +117,31 @@ pub const COMMON: [Bound; 8] = [
     },
     Bound {
         path: "ftl.step_pages",
-        allowed: 8..=512,
+        allowed: 8..=32_768,
         is_power: true,
         source: "from a few pages, as real-time translation layers copy (Choudhuri and Givargis, Partial Block Cleaning, \
-                 2008), to the largest unit at once",
+                 2008); beyond 512 pages, the largest unit, there are no steps, as in BAST and FAST",
     },
 ];
 
-/// Returns the bounds of the values that are fitted for a card.
+/// Returns the bounds of the values that are fitted to a trace.
 pub fn of(profile: &Profile) -> Vec<Bound> {
-    let bits = profile.flash.program_us.len().clamp(1, PROGRAM.len());
-    let program = PROGRAM[bits - 1].clone();
+    let program = PROGRAM[kind(profile)].clone();
     std::iter::once(program).chain(COMMON).collect()
+}
+
+/// Returns the bounds of the values that are fitted to published figures.
+pub fn of_card(profile: &Profile) -> Vec<Bound> {
+    let erase = ERASE[kind(profile)].clone();
+    of(profile).into_iter().chain([erase]).collect()
+}
+
+/// Returns the bounds of the values in which the members of an ensemble differ: those of [`of_card`], and [`PART`].
+pub fn of_members(profile: &Profile) -> Vec<Bound> {
+    of_card(profile).into_iter().chain([PART]).collect()
+}
+
+/// Returns the index of the kind of cells.
+fn kind(profile: &Profile) -> usize {
+    profile.flash.program_us.len().clamp(1, PROGRAM.len()) - 1
 }

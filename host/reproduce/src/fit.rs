@@ -6,8 +6,8 @@
 //! that opens and closes the file for each write also writes the block in progress and the file's directory
 //! entry every time. The fit tries both kinds of host and keeps the better one.
 
-use crate::Known;
 use crate::fitting::{self, Search};
+use crate::{Known, bounds};
 use cardiograph_sim_card::{Controller, Profile, Seed};
 use cardiograph_timing::{Latencies, Stalls, buckets_below, default_threshold_ns};
 use cardiograph_workload::Operation;
@@ -140,6 +140,7 @@ pub fn fit_known(
         profile
     };
     let template = fitting::template(like);
+    let bounds = bounds::of(&template);
     let search = Search {
         trials: trials / 2,
         enough: 0.0,
@@ -162,7 +163,7 @@ pub fn fit_known(
             progress(finished);
             measured.distance(&Figures::of(&refit, Some(measured.threshold_ns)))
         };
-        let (profile, loss) = fitting::fit(&template, search, &mut random, loss);
+        let (profile, loss) = fitting::fit(&template, &bounds, search, &mut random, loss);
         let profile = with_known(&profile);
         let (refit, host_ns) = replay(writes, &profile, host, measured.percentiles[1]);
         Fit {

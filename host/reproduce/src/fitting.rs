@@ -22,15 +22,14 @@ pub struct Search {
     pub enough: f64,
 }
 
-/// Searches for the profile with the lowest `loss`; returns it and its loss.
+/// Searches for the profile with the lowest `loss` within the given bounds; returns it and its loss.
 pub fn fit(
     template: &Profile,
+    bounds: &[Bound],
     search: Search,
     random: &mut Random,
     mut loss: impl FnMut(&Profile) -> f64,
 ) -> (Profile, f64) {
-    let bounds = bounds::of(template);
-    let at = |random: &mut Random| random.below(PARTS + 1) as f64 / PARTS as f64;
     let mut best: Option<(Vec<f64>, Profile, f64)> = None;
     for trial in 0..search.trials {
         if best
@@ -45,21 +44,16 @@ pub fn fit(
                 let mut places = places.clone();
                 for _ in 0..=random.below(3) {
                     let place = &mut places[random.below(bounds.len() as u64) as usize];
-                    let step = (2.0 * at(random) - 1.0) * (1.1 - progress);
+                    let step = (2.0 * self::place(random) - 1.0) * (1.1 - progress);
                     *place = (*place + step).clamp(0.0, 1.0);
                 }
                 places
             }
-            _ => bounds.iter().map(|_| at(random)).collect(),
+            _ => bounds.iter().map(|_| place(random)).collect(),
         };
-        let mut profile = template.clone();
-        for (bound, place) in bounds.iter().zip(&places) {
-            set(&mut profile, bound, value(bound, *place));
-        }
-        fit_together(&mut profile);
-        if unit_bytes(&profile) > UNIT_BYTES_MAX || profile.check("trial").is_err() {
+        let Some(profile) = at(template, bounds, &places) else {
             continue;
-        }
+        };
         let loss = loss(&profile);
         if best.as_ref().is_none_or(|(.., least)| loss < *least) {
             best = Some((places, profile, loss));
@@ -69,6 +63,92 @@ pub fn fit(
         || (template.clone(), f64::INFINITY),
         |(_, profile, loss)| (profile, loss),
     )
+}
+
+/// Length of a walk.
+#[derive(Clone, Copy, Debug)]
+pub struct Walk {
+    /// Largest number of trials to reach cards that explain the measurements.
+    pub approach: u32,
+    /// Number of trials among these cards.
+    pub steps: u32,
+}
+
+/// Walks at random through the cards that explain measurements, and returns the one at which the walk ends: Markov chain Monte
+/// Carlo without likelihoods (Marjoram et al., PNAS 100, 2003, algorithm E), with a uniform prior on a logarithmic scale between
+/// the given bounds. Returns `None` if no trial was a possible card.
+///
+/// `distance` simulates the measurements on cards in random states, and returns 0 if they are explained. If the approach does
+/// not reach 0, the walk keeps to cards that are no farther than the best one.
+pub fn walk(
+    template: &Profile,
+    bounds: &[Bound],
+    walk: Walk,
+    random: &mut Random,
+    mut distance: impl FnMut(&Profile) -> f64,
+) -> Option<Profile> {
+    let mut present: Option<(Vec<f64>, Profile, f64)> = None;
+    let (mut trials, mut steps) = (0, 0);
+    while steps < walk.steps {
+        let is_reached = present.as_ref().is_some_and(|(.., far)| *far == 0.0);
+        match is_reached || trials >= walk.approach {
+            true => steps += 1,
+            false => trials += 1,
+        }
+        let places: Vec<f64> = match &present {
+            Some((places, ..)) if steps > 0 || trials > walk.approach / 3 => step(places, random),
+            _ => bounds.iter().map(|_| place(random)).collect(),
+        };
+        if let Some(profile) = at(template, bounds, &places) {
+            let far = distance(&profile);
+            if present.as_ref().is_none_or(|(.., limit)| far <= *limit) {
+                present = Some((places, profile, far));
+            }
+        }
+    }
+    present.map(|(_, profile, _)| profile)
+}
+
+/// Returns a random place between the bounds of a value, from 0 to 1.
+fn place(random: &mut Random) -> f64 {
+    random.below(PARTS + 1) as f64 / PARTS as f64
+}
+
+/// Changes one to three values, by a small step or to any place. Steps back are as likely.
+fn step(places: &[f64], random: &mut Random) -> Vec<f64> {
+    let mut places = places.to_vec();
+    for _ in 0..=random.below(3) {
+        let at = random.below(places.len() as u64) as usize;
+        let changed = &mut places[at];
+        *changed = match random.below(2) {
+            0 => place(random),
+            _ => reflected(*changed + (2.0 * place(random) - 1.0) * STEP_MAX),
+        };
+    }
+    places
+}
+
+/// Longest step of a walk, as a part of the range of a value.
+const STEP_MAX: f64 = 0.2;
+
+/// Reflects a place beyond the bounds, so that steps in both directions stay equally likely.
+fn reflected(place: f64) -> f64 {
+    match place {
+        below if below < 0.0 => -below,
+        above if above > 1.0 => 2.0 - above,
+        inside => inside,
+    }
+}
+
+/// Returns the card whose values are at the given places between their bounds, from 0 to 1; `None` if no card can be so.
+fn at(template: &Profile, bounds: &[Bound], places: &[f64]) -> Option<Profile> {
+    let mut profile = template.clone();
+    for (bound, place) in bounds.iter().zip(places) {
+        set(&mut profile, bound, value(bound, *place));
+    }
+    fit_together(&mut profile);
+    let is_possible = unit_bytes(&profile) <= UNIT_BYTES_MAX && profile.check("trial").is_ok();
+    is_possible.then_some(profile)
 }
 
 fn unit_bytes(profile: &Profile) -> u64 {
@@ -149,11 +229,13 @@ fn set(profile: &mut Profile, bound: &Bound, value: u32) {
         "flash.planes" => profile.flash.planes = value,
         "flash.pages_per_block" => profile.flash.pages_per_block = value,
         "flash.spare_blocks" => profile.flash.spare_blocks = value,
+        "flash.erase_us" => profile.flash.erase_us = value,
         "controller.command_us" => profile.controller.command_us = value,
         "controller.open_units" => profile.controller.open_units = value,
         "controller.fast_zone_units" => profile.controller.fast_zone_units = value,
         "ftl.step_pages" => profile.ftl.get_or_insert_default().step_pages = value,
         "ftl.commit_us" => profile.ftl.get_or_insert_default().commit_us = value,
+        "ftl.part_blocks" => profile.ftl.get_or_insert_default().part_blocks = value,
         _ => (),
     }
 }
@@ -167,6 +249,7 @@ pub fn lines(profile: &Profile) -> Vec<String> {
         format!("\"flash.planes\" = {}", flash.planes),
         format!("\"flash.pages_per_block\" = {}", flash.pages_per_block),
         format!("\"flash.spare_blocks\" = {}", flash.spare_blocks),
+        format!("\"flash.erase_us\" = {}", flash.erase_us),
         format!("\"controller.command_us\" = {}", controller.command_us),
         format!("\"controller.open_units\" = {}", controller.open_units),
         format!(
@@ -175,6 +258,7 @@ pub fn lines(profile: &Profile) -> Vec<String> {
         ),
         format!("\"ftl.commit_us\" = {}", profile.ftl().commit_us),
         format!("\"ftl.step_pages\" = {}", profile.ftl().step_pages),
+        format!("\"ftl.part_blocks\" = {}", profile.ftl().part_blocks),
     ]
 }
 
@@ -194,11 +278,11 @@ mod tests {
     fn every_fitted_value_is_within_its_bounds_and_every_bound_has_a_source() {
         for (name, _) in CARDS {
             let template = template(&Profile::named(name).unwrap());
-            let bounds = bounds::of(&template);
-            assert!(bounds.len() <= 9 && bounds.iter().all(|bound| bound.source.len() > 20));
+            let bounds = bounds::of_members(&template);
+            assert!(bounds.len() <= 11 && bounds.iter().all(|bound| bound.source.len() > 20));
             let mut random = Seed::new(1).stream("fit");
             let mut trials = 0;
-            fit(&template, search(60), &mut random, |profile| {
+            fit(&template, &bounds, search(60), &mut random, |profile| {
                 trials += 1;
                 let mean = |times: &[u32]| times.iter().sum::<u32>() / times.len() as u32;
                 let program = &bounds[0].allowed;
@@ -219,18 +303,70 @@ mod tests {
         let template = template(&Profile::named("toshiba-8g").unwrap());
         let far = |value: u32, hidden: f64| (f64::from(value) / hidden).ln().powi(2);
         let mut random = Seed::new(3).stream("fit");
-        let (found, loss) = fit(&template, search(2000), &mut random, |profile| {
-            far(profile.controller.command_us, 300.0) + far(profile.ftl().commit_us + 1, 2000.0)
-        });
+        let (found, loss) = fit(
+            &template,
+            &bounds::of(&template),
+            search(2000),
+            &mut random,
+            |profile| {
+                far(profile.controller.command_us, 300.0) + far(profile.ftl().commit_us + 1, 2000.0)
+            },
+        );
         assert!(loss < 0.01, "{loss}");
         assert!(found.controller.command_us.abs_diff(300) < 30);
+    }
+
+    const WALK: Walk = Walk {
+        approach: 500,
+        steps: 100,
+    };
+
+    #[test]
+    fn a_walk_keeps_to_cards_that_explain_and_spreads_over_the_rest() {
+        let template = template(&Profile::named("toshiba-8g").unwrap());
+        let bounds = bounds::of_members(&template);
+        let explains = |card: &Profile| (250..=350).contains(&card.controller.command_us);
+        let far = |card: &Profile| f64::from(u8::from(!explains(card)));
+        let end = |seed| {
+            let mut random = Seed::new(seed).stream("walk");
+            walk(&template, &bounds, WALK, &mut random, far).unwrap()
+        };
+        let cards: Vec<Profile> = (0..40).map(end).collect();
+        assert!(cards.iter().all(explains));
+        // Nothing was said about the commit: it must reach both ends of its logarithmic range.
+        let commits_us = || cards.iter().map(|card| card.ftl().commit_us);
+        let (least, most) = (commits_us().min().unwrap(), commits_us().max().unwrap());
+        assert!(least < 10 && most > 1000, "{least} to {most}");
+        let sizes = |of: fn(&Profile) -> u32| {
+            let sizes: std::collections::BTreeSet<u32> = cards.iter().map(of).collect();
+            sizes.len()
+        };
+        assert_eq!(sizes(|card| card.flash.planes), 3);
+        assert!(sizes(|card| card.ftl().part_blocks) >= 5);
+        assert!(sizes(|card| card.ftl().step_pages) >= 8);
+    }
+
+    #[test]
+    fn a_walk_that_explains_nothing_ends_at_the_nearest_card() {
+        let template = template(&Profile::named("toshiba-8g").unwrap());
+        let bounds = bounds::of_members(&template);
+        let mut random = Seed::new(3).stream("walk");
+        let far = |card: &Profile| 1.0 + f64::from(card.controller.command_us);
+        let end = walk(&template, &bounds, WALK, &mut random, far).unwrap();
+        assert!(end.controller.command_us <= 11);
     }
 
     #[test]
     fn lines_of_a_fit_are_those_of_a_member() {
         let template = template(&Profile::named("toshiba-8g").unwrap());
         let mut random = Seed::new(3).stream("fit");
-        let (found, _) = fit(&template, search(10), &mut random, |_| 1.0);
+        let (found, _) = fit(
+            &template,
+            &bounds::of_members(&template),
+            search(10),
+            &mut random,
+            |_| 1.0,
+        );
         let text = format!(
             "{}\n[[member]]\n{}\n",
             template.to_toml().unwrap(),

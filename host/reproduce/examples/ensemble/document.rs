@@ -4,12 +4,10 @@ use cardiograph_reproduce::{Row, fitting};
 use cardiograph_sim_card::Profile;
 use std::fmt::Write;
 
-/// A member, its loss, and the ratio of the simulated to the published number for each row.
+/// A member, and the ratio of the simulated to the published number for each row.
 pub struct Fitted {
-    /// The fitted card.
+    /// The card.
     pub profile: Profile,
-    /// Weighted sum of the squared logarithms of the ratios.
-    pub loss: f64,
     /// Simulated divided by published numbers.
     pub ratios: Vec<f64>,
 }
@@ -28,7 +26,6 @@ fn sources(profile: &Profile) -> Vec<(&'static str, &'static str)> {
     vec![
         ("page_bytes", page),
         ("read_us", chip),
-        ("erase_us", chip),
         ("log_program_us", "as the fastest page"),
         ("spread_percent", "assumed"),
         ("endurance_cycles", "assumed"),
@@ -53,6 +50,7 @@ fn sources(profile: &Profile) -> Vec<(&'static str, &'static str)> {
             "receive_pages",
             "not fitted; 1 means a second buffer (SanDisk SD Card Product Manual 2.2, 2004, page 4-45)",
         ),
+        ("part_blocks", "not shown by these rows"),
         ("refresh_reads", "assumed"),
         ("read_retry_percent", "assumed"),
         ("fill_percent", "assumed: the seed draws it between these"),
@@ -93,11 +91,16 @@ pub fn document(card: &str, rows: &[Row], args: &[String], fitted: &[Fitted]) ->
 }
 
 fn header(card: &str, rows: &[Row], args: &[String], fitted: &[Fitted]) -> String {
+    let first = match args.last().map(String::as_str) {
+        Some("keep") => "that of an earlier search",
+        _ => "the closest that a search found",
+    };
     let mut out = format!(
         "# Written by `cargo run --release -p cardiograph-reproduce --example ensemble -- {card} {}`:\n\
-         # {} searches from different random starts, within the bounds of\n\
-         # host/reproduce/src/bounds.rs. The closest is the profile itself; the others are its members.\n\
-         # Fitted to these rows of studies/; the ratios of simulated to published numbers are those of the members:\n",
+         # {} cards within the bounds of host/reproduce/src/bounds.rs. The first, the profile itself, is {first}. Each\n\
+         # other member is the end of a random walk through cards that explain these rows of studies/ within 25 %, or as\n\
+         # well as the walk could, on a board with times of its own. Ratios of simulated to published numbers of all members,\n\
+         # medians of five states of the card:\n",
         args.join(" "),
         fitted.len(),
     );

@@ -1,62 +1,81 @@
-//! Fits an ensemble to a card's rows with the role `fit`, and prints it as a profile: several searches from different
-//! random starts within the bounds of `bounds.rs`. Predictions are ignored.
+//! Fits an ensemble to a card's rows with the role `fit`, and prints it as a profile. The first member is the closest card that a
+//! search finds, or stays as it is; each other member is one of the cards that explain the rows, from a random walk of its own,
+//! on a board with times of its own. Predictions are ignored.
 //!
-//! `cargo run --release -p cardiograph-reproduce --example ensemble -- CARD [MEMBERS] [TRIALS] [SEEDS]`
+//! `cargo run --release -p cardiograph-reproduce --example ensemble -- CARD MEMBERS [TRIALS | keep]`
 
 mod document;
 #[path = "../rows/mod.rs"]
 mod rows;
 
-use cardiograph_reproduce::fitting::{self, Search};
-use cardiograph_sim_card::{Profile, Seed};
+use cardiograph_reproduce::bounds;
+use cardiograph_reproduce::fitting::{self, Search, Walk};
+use cardiograph_sim_card::{Profile, Random, Seed};
 use document::{Fitted, document};
-use rows::{Rows, loss};
+use rows::{Rows, distance, loss};
 
 /// Deviation of each row at which a search ends: published numbers are not more exact.
 const ENOUGH: f64 = 0.05;
+/// Number of runs in each trial, each on a card in a state of its own.
+const SEEDS: usize = 3;
+const WALK: Walk = Walk {
+    approach: 1500,
+    steps: 300,
+};
 
 fn main() -> Result<(), String> {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let card = args
-        .first()
-        .ok_or("usage: ensemble CARD [MEMBERS] [TRIALS] [SEEDS]")?;
-    let number = |at: usize, default: u32| -> Result<u32, String> {
-        let text = args.get(at);
-        text.map_or(Ok(default), |text| {
-            text.parse().map_err(|_| format!("{text}: not a number"))
-        })
+    let usage = "usage: ensemble CARD MEMBERS [TRIALS | keep]";
+    let (Some(card), Some(members)) = (args.first(), args.get(1)) else {
+        return Err(usage.to_string());
     };
-    let (members, trials) = (number(1, 8)?, number(2, 300)?);
-    // Seeds of the card in each trial.
-    let seeds: Vec<u64> = (1..=number(3, 2)?.into()).collect();
+    let number = |text: &String| text.parse::<u32>().map_err(|_| usage.to_string());
+    let members = number(members)?;
     let like = Profile::named(card).map_err(|error| error.to_string())?;
-    let template = fitting::template(&like);
-    let rows = Rows::of(card)?;
-    let ratios = |profile: &Profile| rows.ratios(profile, &seeds, geometric_mean);
+    let mut fitted = Vec::new();
+    for member in 0..members as u16 {
+        let rows = Rows::of(card, member)?;
+        let mut random = Seed::new(member.into()).stream("ensemble");
+        let profile = match (member, args.get(2).map(String::as_str)) {
+            (0, Some("keep")) => like.members(card).map_err(|e| e.to_string())?.remove(0),
+            (0, Some(_)) => closest(&rows, &like, number(&args[2])?, &mut random),
+            _ => end_of_walk(&rows, &like, &mut random)?,
+        };
+        let ratios = rows.medians(&profile, 1..=5);
+        eprintln!(
+            "{card}, member {}: loss {:.4}, {ratios:.2?}",
+            member + 1,
+            loss(&ratios)
+        );
+        fitted.push(Fitted { profile, ratios });
+    }
+    print!(
+        "{}",
+        document(card, &Rows::of(card, 0)?.rows, &args[1..], &fitted)
+    );
+    Ok(())
+}
+
+fn closest(rows: &Rows, like: &Profile, trials: u32, random: &mut Random) -> Profile {
     let search = Search {
         trials,
         enough: ENOUGH.powi(2) * rows.rows.len() as f64,
     };
-    let fitted = (1..=members).map(|member| {
-        let mut random = Seed::new(member.into()).stream("ensemble");
-        let of = |profile: &Profile| loss(&ratios(profile));
-        let (profile, loss) = fitting::fit(&template, search, &mut random, of);
-        let ratios = ratios(&profile);
-        eprintln!("{card}, member {member}: loss {loss:.4}, {ratios:.2?}");
-        Fitted {
-            profile,
-            loss,
-            ratios,
-        }
-    });
-    let mut fitted: Vec<Fitted> = fitted.collect();
-    fitted.sort_by(|a, b| a.loss.total_cmp(&b.loss));
-    print!("{}", document(card, &rows.rows, &args[1..], &fitted));
-    Ok(())
+    let template = fitting::template(like);
+    let bounds = bounds::of_card(&template);
+    let of = |profile: &Profile| loss(&rows.medians(profile, 1..=SEEDS as u64));
+    fitting::fit(&template, &bounds, search, random, of).0
 }
 
-fn geometric_mean(ratios: Vec<f64>) -> f64 {
-    let count = ratios.len() as f64;
-    let sum: f64 = ratios.into_iter().map(f64::ln).sum();
-    (sum / count).exp()
+/// Returns the card at which a walk ends.
+fn end_of_walk(rows: &Rows, like: &Profile, random: &mut Random) -> Result<Profile, String> {
+    let mut states = Seed::new(random.below(1 << 32)).stream("states");
+    let far = |profile: &Profile| {
+        let seeds = [0; SEEDS].map(|_| states.below(1 << 32));
+        distance(&rows.medians(profile, seeds))
+    };
+    let template = fitting::template(like);
+    let bounds = bounds::of_members(&template);
+    fitting::walk(&template, &bounds, WALK, random, far)
+        .ok_or("no trial was a possible card".to_string())
 }

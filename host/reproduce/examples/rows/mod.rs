@@ -3,7 +3,7 @@
 use cardiograph_reproduce::{
     Experiment, Query, Recording, Role, Row, STUDIES, evaluate, in_unit, study,
 };
-use cardiograph_sim_card::Profile;
+use cardiograph_sim_card::{Operation, Profile};
 use std::collections::BTreeMap;
 
 /// The fit rows of a card, with recordings of their experiments.
@@ -12,70 +12,98 @@ pub struct Rows {
     /// The rows.
     pub rows: Vec<Row>,
     recordings: BTreeMap<Experiment, Recording>,
+    /// Cards that rows compare with this one.
+    others: BTreeMap<String, Profile>,
 }
 
 impl Rows {
-    /// Collects the published rows with the role `fit` of the given card. Rows of downloads fit the web server, not the card.
-    pub fn of(card: &str) -> Result<Rows, String> {
+    /// Collects the published rows with the role `fit` of the given card, on boards with the processor times of a member. Rows
+    /// of downloads fit the web server, not the card.
+    pub fn of(card: &str, member: u16) -> Result<Rows, String> {
         let mut rows = Vec::new();
         for name in STUDIES {
             rows.extend(study(name)?.rows);
         }
         rows.retain(|row| row.role == Role::Fit && row.query.experiment.card == card);
         rows.retain(|row| row.query.experiment.server.is_none());
-        let mut recordings = BTreeMap::new();
-        for query in rows
-            .iter()
-            .flat_map(|row| std::iter::once(&row.query).chain(&row.over))
-        {
-            let experiment = &query.experiment;
-            if !recordings.contains_key(experiment) {
-                let recording = Recording::of(experiment, 1).map_err(|error| error.to_string())?;
-                recordings.insert(experiment.clone(), recording);
+        let (mut recordings, mut others) = (BTreeMap::new(), BTreeMap::new());
+        for row in &mut rows {
+            for query in std::iter::once(&mut row.query).chain(&mut row.over) {
+                let experiment = &mut query.experiment;
+                experiment.host = member;
+                if !recordings.contains_key(experiment) {
+                    let recording = Recording::of(experiment, 1).map_err(|e| e.to_string())?;
+                    recordings.insert(experiment.clone(), recording);
+                }
+                let other = &experiment.card;
+                if other != card {
+                    let profile = Profile::named(other).map_err(|e| e.to_string())?;
+                    let members = profile.members(other).map_err(|e| e.to_string())?;
+                    let at = usize::from(member) % members.len();
+                    others.insert(other.clone(), members[at].clone());
+                }
             }
         }
         Ok(Rows {
             card: card.to_string(),
             rows,
             recordings,
+            others,
         })
     }
 
-    /// Returns an average, over the given seeds of the card, of the ratio of the simulated to the published number, for
-    /// each row.
-    pub fn ratios(
-        &self,
-        profile: &Profile,
-        seeds: &[u64],
-        average: fn(Vec<f64>) -> f64,
-    ) -> Vec<f64> {
-        let mut ratios = vec![Vec::new(); self.rows.len()];
-        for seed in seeds {
-            let mut runs = BTreeMap::new();
-            let mut number = |query: &Query| {
-                let experiment = &query.experiment;
-                let run = runs.entry(experiment.clone()).or_insert_with(|| {
-                    let recording = &self.recordings[experiment];
-                    match experiment.card == self.card {
-                        true => recording.on(profile, *seed),
-                        false => recording.operations().clone(),
-                    }
-                });
-                evaluate(query, run)
-            };
-            for (row, ratios) in self.rows.iter().zip(&mut ratios) {
-                let value = number(&row.query);
-                let ratio = match &row.over {
-                    Some(over) => value.zip(number(over)).map(|(value, over)| value / over),
-                    None => value.map(|value| in_unit(value, &row.unit)),
+    /// Returns the ratio of the simulated to the published number for each row, in runs with one seed.
+    pub fn ratios(&self, profile: &Profile, seed: u64) -> Vec<f64> {
+        let mut runs = BTreeMap::new();
+        let mut number = |query: &Query| {
+            let experiment = &query.experiment;
+            let run = runs.entry(experiment.clone()).or_insert_with(|| {
+                let recording = &self.recordings[experiment];
+                let card = match experiment.card == self.card {
+                    true => profile,
+                    false => &self.others[&experiment.card],
                 };
-                // A row without a simulated result counts as a large deviation.
-                ratios.push(ratio.map_or(0.1, |ratio| ratio / row.published.unwrap_or(ratio)));
+                recording.on(card, seed)
+            });
+            evaluate(query, run)
+        };
+        let ratio = |row: &Row| {
+            let value = number(&row.query);
+            let simulated = match &row.over {
+                Some(over) => value.zip(number(over)).map(|(value, over)| value / over),
+                None => value.map(|value| in_unit(value, &row.unit)),
+            };
+            // A row without a simulated result counts as a large deviation.
+            simulated.map_or(0.1, |simulated| row.deviation(simulated).unwrap_or(1.0))
+        };
+        self.rows.iter().map(ratio).collect()
+    }
+
+    /// Returns the median ratio of each row over several seeds. Of a short run, which one garbage collection decides, the ratio
+    /// is that with the first seed: the published one, too, may have been a rare one.
+    pub fn medians(&self, profile: &Profile, seeds: impl IntoIterator<Item = u64>) -> Vec<f64> {
+        let runs = seeds.into_iter().map(|seed| self.ratios(profile, seed));
+        let runs: Vec<Vec<f64>> = runs.collect();
+        let median = |(at, row): (usize, &Row)| {
+            let mut ratios: Vec<f64> = runs.iter().map(|run| run[at]).collect();
+            if self.is_short(row) {
+                return ratios[0];
             }
-        }
-        ratios.into_iter().map(average).collect()
+            ratios.sort_by(f64::total_cmp);
+            ratios[ratios.len() / 2]
+        };
+        self.rows.iter().enumerate().map(median).collect()
+    }
+
+    fn is_short(&self, row: &Row) -> bool {
+        let calls = self.recordings[&row.query.experiment].calls().iter();
+        let writes = calls.filter(|call| matches!(call.operation, Operation::Write { .. }));
+        writes.count() < WRITES_OF_SHORT_RUN
     }
 }
+
+/// Number of writes to the card below which a run is short.
+const WRITES_OF_SHORT_RUN: usize = 100;
 
 /// Deviation, as a natural logarithm, beyond which a row counts less and less: 25 %.
 const SCALE: f64 = 0.223;
@@ -85,4 +113,10 @@ const SCALE: f64 = 0.223;
 pub fn loss(ratios: &[f64]) -> f64 {
     let of = |ratio: &f64| (ratio.ln() / SCALE).powi(2).ln_1p();
     SCALE.powi(2) * ratios.iter().map(of).sum::<f64>()
+}
+
+/// Returns the sum of the squares of what deviations exceed 25 %: 0 if all rows are within it.
+pub fn distance(ratios: &[f64]) -> f64 {
+    let of = |ratio: &f64| (ratio.ln().abs() / SCALE - 1.0).max(0.0).powi(2);
+    ratios.iter().map(of).sum()
 }
