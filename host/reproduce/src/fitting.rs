@@ -76,10 +76,9 @@ pub struct Walk {
 
 /// Walks at random through the cards that explain measurements, and returns the one at which the walk ends: Markov chain Monte
 /// Carlo without likelihoods (Marjoram et al., PNAS 100, 2003, algorithm E), with a uniform prior on a logarithmic scale between
-/// the given bounds. Returns `None` if no trial was a possible card.
+/// the given bounds. Returns `None` if the approach reached no card that explains the measurements.
 ///
-/// `distance` simulates the measurements on cards in random states, and returns 0 if they are explained. If the approach does
-/// not reach 0, the walk keeps to cards that are no farther than the best one.
+/// `distance` simulates the measurements on cards in random states, and returns 0 if they are explained.
 pub fn walk(
     template: &Profile,
     bounds: &[Bound],
@@ -90,10 +89,10 @@ pub fn walk(
     let mut present: Option<(Vec<f64>, Profile, f64)> = None;
     let (mut trials, mut steps) = (0, 0);
     while steps < walk.steps {
-        let is_reached = present.as_ref().is_some_and(|(.., far)| *far == 0.0);
-        match is_reached || trials >= walk.approach {
-            true => steps += 1,
-            false => trials += 1,
+        match &present {
+            Some((_, _, 0.0)) => steps += 1,
+            _ if trials == walk.approach => return None,
+            _ => trials += 1,
         }
         let places: Vec<f64> = match &present {
             Some((places, ..)) if steps > 0 || trials > walk.approach / 3 => step(places, random),
@@ -347,13 +346,17 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_that_explains_nothing_ends_at_the_nearest_card() {
+    fn a_walk_without_a_card_that_explains_returns_none() {
         let template = template(&Profile::named("toshiba-8g").unwrap());
         let bounds = bounds::of_members(&template);
         let mut random = Seed::new(3).stream("walk");
-        let far = |card: &Profile| 1.0 + f64::from(card.controller.command_us);
-        let end = walk(&template, &bounds, WALK, &mut random, far).unwrap();
-        assert!(end.controller.command_us <= 11);
+        let mut trials = 0;
+        let found = walk(&template, &bounds, WALK, &mut random, |card| {
+            trials += 1;
+            1.0 + f64::from(card.controller.command_us)
+        });
+        assert_eq!(found, None);
+        assert!((WALK.approach / 2..=WALK.approach).contains(&trials));
     }
 
     #[test]

@@ -98,9 +98,9 @@ fn header(card: &str, rows: &[Row], args: &[String], fitted: &[Fitted]) -> Strin
     let mut out = format!(
         "# Written by `cargo run --release -p cardiograph-reproduce --example ensemble -- {card} {}`:\n\
          # {} cards within the bounds of host/reproduce/src/bounds.rs. The first, the profile itself, is {first}. Each\n\
-         # other member is the end of a random walk through cards that explain these rows of studies/ within 25 %, or as\n\
-         # well as the walk could, on a board with times of its own. Ratios of simulated to published numbers of all members,\n\
-         # medians of five states of the card:\n",
+         # other member is the end of a random walk through cards that explain these rows of studies/ within 25 %, or the\n\
+         # closest card if a walk found none, on a board with times of its own. Ratios of simulated to published numbers of\n\
+         # all members, medians of five states of the card:\n",
         args.join(" "),
         fitted.len(),
     );

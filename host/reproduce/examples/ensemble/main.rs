@@ -1,6 +1,6 @@
 //! Fits an ensemble to a card's rows with the role `fit`, and prints it as a profile. The first member is the closest card that a
 //! search finds, or stays as it is; each other member is one of the cards that explain the rows, from a random walk of its own,
-//! on a board with times of its own. Predictions are ignored.
+//! on a board with times of its own; or the closest, if a walk finds none. Predictions are ignored.
 //!
 //! `cargo run --release -p cardiograph-reproduce --example ensemble -- CARD MEMBERS [TRIALS | keep]`
 
@@ -16,8 +16,8 @@ use rows::{Rows, distance, loss};
 
 /// Deviation of each row at which a search ends: published numbers are not more exact.
 const ENOUGH: f64 = 0.05;
-/// Number of runs in each trial, each on a card in a state of its own.
-const SEEDS: usize = 3;
+/// Number of states of a card in the ratios that are printed.
+const STATES: usize = 5;
 const WALK: Walk = Walk {
     approach: 1500,
     steps: 300,
@@ -39,9 +39,10 @@ fn main() -> Result<(), String> {
         let profile = match (member, args.get(2).map(String::as_str)) {
             (0, Some("keep")) => like.members(card).map_err(|e| e.to_string())?.remove(0),
             (0, Some(_)) => closest(&rows, &like, number(&args[2])?, &mut random),
-            _ => end_of_walk(&rows, &like, &mut random)?,
+            _ => end_of_walk(&rows, &like, &mut random)
+                .unwrap_or_else(|| closest(&rows, &like, WALK.approach, &mut random)),
         };
-        let ratios = rows.medians(&profile, 1..=5);
+        let ratios = rows.medians(&profile, 1..=STATES as u64);
         eprintln!(
             "{card}, member {}: loss {:.4}, {ratios:.2?}",
             member + 1,
@@ -63,19 +64,18 @@ fn closest(rows: &Rows, like: &Profile, trials: u32, random: &mut Random) -> Pro
     };
     let template = fitting::template(like);
     let bounds = bounds::of_card(&template);
-    let of = |profile: &Profile| loss(&rows.medians(profile, 1..=SEEDS as u64));
+    let of = |profile: &Profile| loss(&rows.medians(profile, 1..=rows.states() as u64));
     fitting::fit(&template, &bounds, search, random, of).0
 }
 
-/// Returns the card at which a walk ends.
-fn end_of_walk(rows: &Rows, like: &Profile, random: &mut Random) -> Result<Profile, String> {
+/// Returns the card at which a walk ends; `None` if it found none that explains the rows.
+fn end_of_walk(rows: &Rows, like: &Profile, random: &mut Random) -> Option<Profile> {
     let mut states = Seed::new(random.below(1 << 32)).stream("states");
     let far = |profile: &Profile| {
-        let seeds = [0; SEEDS].map(|_| states.below(1 << 32));
+        let seeds = std::iter::repeat_with(|| states.below(1 << 32)).take(rows.states());
         distance(&rows.medians(profile, seeds))
     };
     let template = fitting::template(like);
     let bounds = bounds::of_members(&template);
     fitting::walk(&template, &bounds, WALK, random, far)
-        .ok_or("no trial was a possible card".to_string())
 }

@@ -3,7 +3,7 @@
 use cardiograph_reproduce::{
     Experiment, Query, Recording, Role, Row, STUDIES, evaluate, in_unit, study,
 };
-use cardiograph_sim_card::{Operation, Profile};
+use cardiograph_sim_card::{Operation, Profile, TimedOperation as Call};
 use std::collections::BTreeMap;
 
 /// The fit rows of a card, with recordings of their experiments.
@@ -79,31 +79,32 @@ impl Rows {
         self.rows.iter().map(ratio).collect()
     }
 
-    /// Returns the median ratio of each row over several seeds. Of a short run, which one garbage collection decides, the ratio
-    /// is that with the first seed: the published one, too, may have been a rare one.
+    /// Returns the median ratio of each row over several seeds.
     pub fn medians(&self, profile: &Profile, seeds: impl IntoIterator<Item = u64>) -> Vec<f64> {
         let runs = seeds.into_iter().map(|seed| self.ratios(profile, seed));
         let runs: Vec<Vec<f64>> = runs.collect();
-        let median = |(at, row): (usize, &Row)| {
+        let median = |at: usize| {
             let mut ratios: Vec<f64> = runs.iter().map(|run| run[at]).collect();
-            if self.is_short(row) {
-                return ratios[0];
-            }
             ratios.sort_by(f64::total_cmp);
             ratios[ratios.len() / 2]
         };
-        self.rows.iter().enumerate().map(median).collect()
+        (0..self.rows.len()).map(median).collect()
     }
 
-    fn is_short(&self, row: &Row) -> bool {
-        let calls = self.recordings[&row.query.experiment].calls().iter();
-        let writes = calls.filter(|call| matches!(call.operation, Operation::Write { .. }));
-        writes.count() < WRITES_OF_SHORT_RUN
+    /// Returns the number of runs whose median is compared, each on a card in a state of its own. One garbage collection decides
+    /// a short run, so that it takes more of them.
+    pub fn states(&self) -> usize {
+        let is_write = |call: &&Call| matches!(call.operation, Operation::Write { .. });
+        let writes = |recording: &Recording| recording.calls().iter().filter(is_write).count();
+        match self.recordings.values().map(writes).max() {
+            Some(most) if most >= WRITES_OF_SHORT_RUNS => 3,
+            _ => 15,
+        }
     }
 }
 
-/// Number of writes to the card below which a run is short.
-const WRITES_OF_SHORT_RUN: usize = 100;
+/// Number of writes to the card below which runs are short.
+const WRITES_OF_SHORT_RUNS: usize = 100;
 
 /// Deviation, as a natural logarithm, beyond which a row counts less and less: 25 %.
 const SCALE: f64 = 0.223;
