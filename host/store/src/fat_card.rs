@@ -150,9 +150,10 @@ impl FatCard {
     /// # Errors
     /// If a file is open, or the last block cannot be written.
     pub fn unmount(mut self) -> Result<Card, StoreError> {
-        self.sync_window()?;
-        self.fatfs = None;
         self.manager.close_volume(self.volume)?;
+        if let Some(device) = self.fatfs.take() {
+            device.unmount()?;
+        }
         let (device, _) = self.manager.free();
         Ok(device.into_card())
     }

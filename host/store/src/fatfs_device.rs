@@ -3,7 +3,7 @@
 //! ```text
 //!   sectors of FAT and directories ── window of one sector   written when another one is needed, or at a sync
 //!   FSInfo ────────────────────────── in memory              written at a sync if the FAT has changed
-//!   sectors of a file ─────────────── one sector per file    written at once; a new one is not read before
+//!   sectors of a file ─────────────── one sector per file    written at once; a new one is not read before; read one by one
 //! ```
 //!
 //! `tests/fatfs` compares the accesses with those of FatFs itself.
@@ -41,6 +41,8 @@ struct State {
     layout: Layout,
     /// The newest contents of the FSInfo sector, once it has been read.
     fs_info: Option<Block>,
+    /// True if the card has older contents.
+    is_fs_info_old: bool,
     /// The sector in the buffer of each open file.
     held: Vec<(RawFile, u32, Block)>,
     /// Consecutive blocks of a file that are not written yet, and the first of them.
@@ -55,6 +57,7 @@ impl FatFsDevice {
                 window: Window::new(device, layout),
                 layout,
                 fs_info: None,
+                is_fs_info_old: false,
                 held: Vec::new(),
                 burst: (0, Vec::new()),
             }),
@@ -79,6 +82,16 @@ impl FatFsDevice {
     /// Writes the window, and FSInfo if the FAT has changed.
     pub(crate) fn sync(&self) -> Result<(), DriverError> {
         self.state.borrow_mut().sync()
+    }
+
+    /// Writes what is left when a card is unmounted: embedded-sdmmc updates FSInfo last.
+    pub(crate) fn unmount(&self) -> Result<(), DriverError> {
+        let state = &mut *self.state.borrow_mut();
+        state.sync()?;
+        match state.is_fs_info_old {
+            true => state.write_fs_info(),
+            false => Ok(()),
+        }
     }
 
     /// Discards the buffer of a file that has been closed.
@@ -162,6 +175,7 @@ impl State {
         }
         if Some(sector) == self.layout.fs_info {
             self.fs_info = Some(block.clone());
+            self.is_fs_info_old = true;
             return Ok(());
         }
         self.window.replace(sector, block)
@@ -170,13 +184,19 @@ impl State {
     fn sync(&mut self) -> Result<(), DriverError> {
         self.write_burst()?;
         self.window.write_back()?;
+        match self.window.take_fat_changed() {
+            true => self.write_fs_info(),
+            false => Ok(()),
+        }
+    }
+
+    fn write_fs_info(&mut self) -> Result<(), DriverError> {
         let fs_info = self.layout.fs_info.zip(self.fs_info.as_ref());
-        if self.window.take_fat_changed()
-            && let Some((sector, block)) = fs_info
-        {
+        if let Some((sector, block)) = fs_info {
             self.window.replace(sector, block)?;
             self.window.write_back()?;
         }
+        self.is_fs_info_old = false;
         Ok(())
     }
 }
@@ -230,7 +250,7 @@ impl LibraryDevice {
         }
     }
 
-    /// Returns the card; discards what is not synced. The other owner of a [`FatFsDevice`] must be gone.
+    /// Returns the card; discards unsynced data. The other owner of a [`FatFsDevice`] must be gone.
     pub(crate) fn into_card(self) -> Card {
         let device = match self {
             LibraryDevice::Plain(card) => return card.into_card(),

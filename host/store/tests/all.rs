@@ -5,4 +5,5 @@ mod fat_card;
 #[path = "../../../sim/card/tests/reference/mod.rs"]
 mod reference;
 mod stacks;
+mod window;
 mod wire;

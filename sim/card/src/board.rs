@@ -256,10 +256,10 @@ impl Board {
         must(
             !library.window
                 || library.name == LibraryName::EmbeddedSdmmc
-                    && buffer_bytes > 0
+                    && buffer_bytes == 512
                     && !library.shared_buffer,
             "library.window",
-            "false unless library.name is embedded-sdmmc, and each file has a buffer of its own",
+            "false unless library.name is embedded-sdmmc, and each file has a buffer of its own, of 512 B",
         )?;
         let is_linux = library.name == LibraryName::Linux;
         must(
@@ -491,6 +491,12 @@ mod tests {
                 "mega2560",
                 "shared_buffer",
                 "true\nwindow = true",
+                "`library.window` must be false unless",
+            ),
+            (
+                "esp32",
+                "file_buffer_bytes",
+                "4096",
                 "`library.window` must be false unless",
             ),
             (

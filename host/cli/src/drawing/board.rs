@@ -18,6 +18,7 @@ pub fn board(name: &str, board: &Board) -> String {
 
 fn library(library: &Library) -> Vec<String> {
     let name = match library.name {
+        LibraryName::EmbeddedSdmmc if library.window => "FatFs, bursts of blocks",
         LibraryName::EmbeddedSdmmc => "embedded-sdmmc, by block",
         LibraryName::Fatfs => "FatFs, bursts of blocks",
         LibraryName::Linux => "Linux, a page cache",

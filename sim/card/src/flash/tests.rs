@@ -273,7 +273,7 @@ fn after_a_gigabyte_of_a_data_logger_times_and_state_are_those_of_one_page_after
 
 /// Each part of a page may need room, which must not add up to more than one stall.
 #[test]
-fn a_page_programmed_in_parts_waits_for_garbage_collection_once() {
+fn a_page_programmed_in_parts_waits_no_longer_than_one_at_once() {
     let longest_us = |part_blocks| {
         let profile = profile(|profile| {
             profile.controller.stall_limit_us = 250_000;
