@@ -61,7 +61,7 @@ pub const ERASE: [Bound; 3] = [
     },
 ];
 
-/// Bounds of what writes of single blocks do not show. The members of an ensemble differ in it.
+/// Bounds of a value that writes of single blocks do not show. The members of an ensemble differ in it.
 pub const PART: Bound = Bound {
     path: "ftl.part_blocks",
     allowed: 1..=64,

@@ -224,11 +224,11 @@ impl Experiment {
     /// As for [`Experiment::run`].
     pub fn run_recorded(
         &self,
+        profile: &Profile,
         seed: u64,
     ) -> Result<(Operations, Vec<TimedOperation>), ExperimentError> {
-        let (_, profile, _) = self.set_up()?;
         let seed = Seed::new(seed);
-        let mut card = Card::new(&profile, seed);
+        let mut card = Card::new(profile, seed);
         card.controller_mut().start_trace();
         let (operations, mut card) = self.run_on(card, seed)?;
         Ok((operations, card.controller_mut().take_trace()))

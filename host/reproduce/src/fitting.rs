@@ -139,7 +139,7 @@ fn reflected(place: f64) -> f64 {
     }
 }
 
-/// Returns the card whose values are at the given places between their bounds, from 0 to 1; `None` if no card can be so.
+/// Returns the card whose values are at the given places between their bounds, from 0 to 1; `None` if no such card is possible.
 fn at(template: &Profile, bounds: &[Bound], places: &[f64]) -> Option<Profile> {
     let mut profile = template.clone();
     for (bound, place) in bounds.iter().zip(places) {

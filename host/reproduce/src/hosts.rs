@@ -1,5 +1,5 @@
-//! Times of hosts that no study states: processor times of drivers and libraries, and what the reset of a card reader adds to a
-//! time-out. Boards have assumed ones, and a few that were derived from a published figure. The members of an ensemble differ in
+//! Times of hosts that no study states: processor times of drivers and libraries, and the reset time of a card reader after
+//! a time-out. Boards have assumed ones, and a few that were derived from a published figure. The members of an ensemble differ in
 //! them as in their cards.
 
 use cardiograph_sim_card::{Board, Seed};

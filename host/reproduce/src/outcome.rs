@@ -254,13 +254,13 @@ fn run(job: &Job, members: usize) -> Result<Measured, ExperimentError> {
             host: number as u16,
             ..job.experiment.clone()
         };
-        let recording = Recording::of(&experiment, FIRST_SEED)?;
+        let recording = Recording::on_card(&experiment, member, FIRST_SEED)?;
         if number == 0 {
             measured.driver_timeouts = timeouts(recording.operations());
         }
-        let on = |seed| match number == 0 && seed == FIRST_SEED {
-            true => evaluated(recording.operations()),
-            false => evaluated(&recording.on(member, seed)),
+        let on = |seed| match seed {
+            FIRST_SEED => evaluated(recording.operations()),
+            _ => evaluated(&recording.on(member, seed)),
         };
         measured.of_members.push(seeds.clone().map(on).collect());
     }

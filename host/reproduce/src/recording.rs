@@ -6,7 +6,8 @@
 //! same. Only for hosts that poll does it differ, by less than their polling period per wait.
 //!
 //! A card programs what it receives page by page, so that a recording has one write per page. On a card with pages of
-//! another size, the blocks of a command are divided into its pages ([`steps`]).
+//! another size, the blocks of a command are divided into its pages ([`steps`]). Two things are not divided: the transfer of a page, so
+//! that a card that receives ahead (`ftl.receive_pages`) must be recorded with pages of its own or smaller ones; and reads.
 
 use crate::experiment::{Experiment, ExperimentError, Operations};
 use crate::steps::{Step, steps};
@@ -27,14 +28,26 @@ impl Recording {
     /// # Errors
     /// As for [`Experiment::run`], and if the experiment [cannot be replayed](Experiment::can_be_replayed).
     pub fn of(experiment: &Experiment, seed: u64) -> Result<Recording, ExperimentError> {
+        let (_, profile, _) = experiment.set_up()?;
+        Recording::on_card(experiment, &profile, seed)
+    }
+
+    /// Runs an experiment on another card of the same capacity and records it.
+    ///
+    /// # Errors
+    /// As for [`Recording::of`].
+    pub fn on_card(
+        experiment: &Experiment,
+        profile: &Profile,
+        seed: u64,
+    ) -> Result<Recording, ExperimentError> {
         if !experiment.can_be_replayed() {
             return Err(ExperimentError::new(
                 "an experiment with a web server cannot be replayed: its card commands depend on \
                  the durations of earlier ones",
             ));
         }
-        let (operations, calls) = experiment.run_recorded(seed)?;
-        let (_, profile, _) = experiment.set_up()?;
+        let (operations, calls) = experiment.run_recorded(profile, seed)?;
         Ok(Recording {
             operations,
             calls,

@@ -64,7 +64,11 @@ impl Row {
     /// Returns a simulated number divided by the nearest number that agrees with the study; `None` if it gives none.
     pub fn deviation(&self, simulated: f64) -> Option<f64> {
         let [least, most] = self.agreeing()?;
-        Some(simulated / simulated.clamp(least, most))
+        let nearest = simulated.clamp(least, most);
+        Some(match nearest == simulated {
+            true => 1.0,
+            false => simulated / nearest,
+        })
     }
 }
 
@@ -337,6 +341,11 @@ pub fn study(name: &str) -> Result<Study, String> {
         if entry.published_range.is_some_and(|range| !is_inside(range)) {
             return Err(format!(
                 "{location}: `published` must be within `published_range`"
+            ));
+        }
+        if entry.at_most && entry.published_range.is_some() {
+            return Err(format!(
+                "{location}: use only one of `at_most` and `published_range`"
             ));
         }
         let query = |keys: Keys| keys.query().map_err(|error| format!("{location}: {error}"));

@@ -1,6 +1,7 @@
 //! A replay with another seed or card equals a run with this seed or card, except for polling times.
 
 use cardiograph_reproduce::{Experiment, Operations, Recording, study};
+use cardiograph_sim_card::Profile;
 use cardiograph_workload::Operation;
 
 fn experiment(board: &str, workload: &str) -> Experiment {
@@ -70,7 +71,9 @@ fn a_run_with_a_server_can_be_recorded_but_not_replayed() {
         workload: "magod2-4.7".to_string(),
         ..row.query.experiment.clone()
     };
-    let (operations, calls) = with_server.run_recorded(1).unwrap();
+    let (operations, calls) = with_server
+        .run_recorded(&Profile::named(&with_server.card).unwrap(), 1)
+        .unwrap();
     assert_eq!(operations.all(), with_server.run(1).unwrap().all());
     assert!(calls.len() > operations.all().len());
     let Err(error) = Recording::of(&with_server, 1) else {

@@ -92,7 +92,7 @@ pub fn document(card: &str, rows: &[Row], args: &[String], fitted: &[Fitted]) ->
 
 fn header(card: &str, rows: &[Row], args: &[String], fitted: &[Fitted]) -> String {
     let first = match args.last().map(String::as_str) {
-        Some("keep") => "that of an earlier search",
+        Some("keep") => "that of an earlier search, which kept the erase time of the data sheet",
         _ => "the closest that a search found",
     };
     let mut out = format!(

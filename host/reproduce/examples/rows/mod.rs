@@ -18,7 +18,8 @@ pub struct Rows {
 
 impl Rows {
     /// Collects the published rows with the role `fit` of the given card, on boards with the processor times of a member. Rows
-    /// of downloads fit the web server, not the card.
+    /// of downloads fit the web server, not the card. A card with `ftl.receive_pages` must have the smallest pages
+    /// ([`cardiograph_reproduce::Recording`]).
     pub fn of(card: &str, member: u16) -> Result<Rows, String> {
         let mut rows = Vec::new();
         for name in STUDIES {
@@ -116,7 +117,7 @@ pub fn loss(ratios: &[f64]) -> f64 {
     SCALE.powi(2) * ratios.iter().map(of).sum::<f64>()
 }
 
-/// Returns the sum of the squares of what deviations exceed 25 %: 0 if all rows are within it.
+/// Returns the sum of the squared excesses of deviations over 25 %: 0 if all rows are within it.
 pub fn distance(ratios: &[f64]) -> f64 {
     let of = |ratio: &f64| (ratio.ln().abs() / SCALE - 1.0).max(0.0).powi(2);
     ratios.iter().map(of).sum()
