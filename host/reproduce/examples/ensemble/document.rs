@@ -92,15 +92,16 @@ pub fn document(card: &str, rows: &[Row], args: &[String], fitted: &[Fitted]) ->
 
 fn header(card: &str, rows: &[Row], args: &[String], fitted: &[Fitted]) -> String {
     let first = match args.last().map(String::as_str) {
-        Some("keep") => "that of an earlier search, which kept the erase time of the data sheet",
+        Some("keep") => "that of an earlier search, with the erase time of the data sheet",
         _ => "the closest that a search found",
     };
     let mut out = format!(
         "# Written by `cargo run --release -p cardiograph-reproduce --example ensemble -- {card} {}`:\n\
-         # {} cards within the bounds of host/reproduce/src/bounds.rs. The first, the profile itself, is {first}. Each\n\
-         # other member is the end of a random walk through cards that explain these rows of studies/ within 25 %, or the\n\
-         # closest card if a walk found none, on a board with times of its own. Ratios of simulated to published numbers of\n\
-         # all members, medians of five states of the card:\n",
+         # {} cards within the bounds of host/reproduce/src/bounds.rs. The first, the profile itself, is\n\
+         # {first}. Each other member is the end of a\n\
+         # random walk through cards that explain these rows of studies/ within 25 %, or the closest card if a walk\n\
+         # found none, on a board with times of its own. Ratios of simulated to published numbers of all members,\n\
+         # medians of five states of the card:\n",
         args.join(" "),
         fitted.len(),
     );
