@@ -67,7 +67,11 @@ fn a_card_shows_structure_and_derived_figures() {
 #[test]
 fn a_board_shows_bus_and_libraries() {
     for (name, words) in [
-        ("esp32", ["─ SPI ─", "4 MHz", "495 kB/s", "embedded-sdmmc"]),
+        ("esp32", ["─ SPI ─", "4 MHz", "495 kB/s", "FatFs"]),
+        (
+            "mega2560",
+            ["─ SPI ─", "1 MHz", "embedded-sdmmc, by block", "for all files"],
+        ),
         ("lpc43xx", ["─ SD bus ─", "25 MHz", "DAT0 to DAT3", "FatFs"]),
         (
             "linux-reader",
