@@ -70,7 +70,12 @@ fn a_board_shows_bus_and_libraries() {
         ("esp32", ["─ SPI ─", "4 MHz", "495 kB/s", "FatFs"]),
         (
             "mega2560",
-            ["─ SPI ─", "1 MHz", "embedded-sdmmc, by block", "for all files"],
+            [
+                "─ SPI ─",
+                "1 MHz",
+                "embedded-sdmmc, by block",
+                "for all files",
+            ],
         ),
         ("lpc43xx", ["─ SD bus ─", "25 MHz", "DAT0 to DAT3", "FatFs"]),
         (

@@ -65,7 +65,8 @@ mod tests {
             }
             calls_us.sort_unstable();
             calls_us.dedup();
-            assert!(calls_us.len() >= 6, "{name}: {calls_us:?}");
+            // A time of 5 us has few multiples.
+            assert!(calls_us.len() >= 3, "{name}: {calls_us:?}");
         }
     }
 

@@ -109,10 +109,10 @@ fn slow_writes_grow_with_the_program_time_of_a_log_page() {
             1,
         ))
     };
-    // Most slow writes write one block; some also write the FAT and the directory.
+    // Slow writes write one block. Program times of the flash's blocks differ by 5 %.
     let longer_us = (slow("1500") - slow("500")) / 1e3;
     assert!(
-        (1000.0..2000.0).contains(&longer_us),
+        (950.0..1050.0).contains(&longer_us),
         "{longer_us} µs longer"
     );
 }
