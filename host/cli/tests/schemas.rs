@@ -124,7 +124,7 @@ fn plan_and_compare(outputs: &mut Outputs, own: &Path) {
     let of = |cards: &[&'static str]| [&["plan"], cards, &logger].concat();
     outputs.add(own, &of(&["t.parquet"]), 0);
     let ensemble = ["plan", "sim:generic-16g-class10@esp32"];
-    let quick = ["--rate", "860", "--sample-bytes", "100"];
+    let quick = ["--rate", "100", "--sample-bytes", "100"];
     outputs.add(own, &[&ensemble[..], &quick].concat(), 0);
     outputs.add(own, &of(&[SIMULATED, "t.parquet", "--simulated"]), 0);
     let fast = ["--rate", "100000", "--sample-bytes", "81"];
