@@ -176,10 +176,10 @@ def test_plan_of_a_simulated_card_gives_the_figures_of_the_command(figures):
 def test_record_gives_the_figures_of_the_command(figures, policy):
     # A card that loses samples with every policy.
     card = "sim:class10-16g@esp32"
-    settings = {"target": card, "rate_hz": 2200, "run_s": 2, "buffer_bytes": 4096, "policy": policy, "seed": 3}
+    settings = {"target": card, "rate_hz": 3000, "run_s": 2, "buffer_bytes": 4096, "policy": policy, "seed": 3}
     mine = cardiograph.record(settings)
     expected = figures(
-        "record", card, "--rate", 2200, "--for", "2s", "--buffer", "4KiB", "--policy", policy, "--seed", 3
+        "record", card, "--rate", 3000, "--for", "2s", "--buffer", "4KiB", "--policy", policy, "--seed", 3
     )
     assert mine == expected
     assert mine["samples_lost"] == sum(gap["samples"] for gap in mine["gaps"]) > 0
