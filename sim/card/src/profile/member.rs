@@ -14,7 +14,10 @@ pub type Member = BTreeMap<String, MemberValue>;
 
 /// A value of a member.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "the value of a member must be a whole number from 0 to 4294967295, or a list of them"
+)]
 pub enum MemberValue {
     /// A number.
     Number(u32),
@@ -36,7 +39,7 @@ impl Profile {
             let name = format!("{name}, member {number}");
             let mut table: toml::Table = toml_file::parse(&name, &text)?;
             for (path, value) in values {
-                set(&mut table, path, value).ok_or_else(|| {
+                let of_profile = value_at(&mut table, path).ok_or_else(|| {
                     TomlError::of_value(
                         &name,
                         "member",
@@ -44,6 +47,7 @@ impl Profile {
                         "the path of a value of the profile",
                     )
                 })?;
+                set(of_profile, value).map_err(|must| TomlError::value(&name, path, &must))?;
             }
             members.push(Profile::from_toml(&name, &toml_file::write(&table)?)?);
         }
@@ -51,19 +55,30 @@ impl Profile {
     }
 }
 
-/// Replaces a value that exists.
-fn set(table: &mut toml::Table, path: &str, value: &MemberValue) -> Option<()> {
+fn value_at<'a>(table: &'a mut toml::Table, path: &str) -> Option<&'a mut toml::Value> {
     let (folder, key) = path.rsplit_once('.')?;
     let mut target = table;
     for name in folder.split('.') {
         target = target.get_mut(name)?.as_table_mut()?;
     }
+    target.get_mut(key)
+}
+
+/// Replaces a value by one of the same shape; otherwise, returns the shape that it must have.
+fn set(of_profile: &mut toml::Value, value: &MemberValue) -> Result<(), String> {
     let number = |number: &u32| toml::Value::Integer((*number).into());
-    *target.get_mut(key)? = match value {
-        MemberValue::Number(value) => number(value),
-        MemberValue::List(values) => toml::Value::Array(values.iter().map(number).collect()),
+    *of_profile = match (&*of_profile, value) {
+        (toml::Value::Integer(_), MemberValue::Number(value)) => number(value),
+        (toml::Value::Array(old), MemberValue::List(new)) if old.len() == new.len() => {
+            toml::Value::Array(new.iter().map(number).collect())
+        }
+        (toml::Value::Integer(_), _) => return Err("a number".to_string()),
+        (toml::Value::Array(old), _) => {
+            return Err(format!("a list of {}, as in the profile", old.len()));
+        }
+        _ => return Err("left out: members differ in numbers only".to_string()),
     };
-    Some(())
+    Ok(())
 }
 
 #[cfg(test)]
@@ -104,7 +119,7 @@ mod tests {
 
     #[test]
     fn a_bad_member_is_refused_with_its_number() {
-        let error = |members| profile(members).unwrap_err().to_string();
+        let error = |members: &str| profile(members).unwrap_err().to_string();
         assert_eq!(
             error("[[member]]\n\"flash.colour\" = 1\n"),
             "my.toml, member 2: `member` is flash.colour; it must be the path of a value of the profile"
@@ -114,5 +129,34 @@ mod tests {
                 .starts_with("my.toml, member 2: `flash.read_us` is 0; it must be 1 to")
         );
         assert!(error("[[member]]\n[[member]]\nmodel = 1\n").contains("member 3"));
+        for (value, words) in [
+            (
+                "\"flash.read_us\" = [2]",
+                "`flash.read_us` must be a number",
+            ),
+            (
+                "\"ftl.fill_percent\" = [50]",
+                "`ftl.fill_percent` must be a list of 2, as in the profile",
+            ),
+            (
+                "\"ftl.fill_percent\" = 50",
+                "`ftl.fill_percent` must be a list of 2, as in the profile",
+            ),
+            (
+                "\"ftl.mapping\" = 1",
+                "`ftl.mapping` must be left out: members differ in numbers only",
+            ),
+            (
+                "\"ftl.mapping\" = \"page\"",
+                "line 57: the value of a member must be a whole number from 0 to 4294967295, or a list of them",
+            ),
+            (
+                "\"flash.planes\" = -2",
+                "line 57: the value of a member must be a whole number from 0 to 4294967295, or a list of them",
+            ),
+        ] {
+            let error = error(&format!("[[member]]\n{value}\n"));
+            assert!(error.contains(words), "{error}");
+        }
     }
 }
