@@ -3,7 +3,8 @@
 use super::{Profile, Values};
 use crate::flash::reserved_blocks;
 use crate::toml_file::{self, Range, TomlError};
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// The flash model of test fixtures, which keeps their results unchanged.
 pub(crate) const MODEL_OF_FIXTURES: u32 = 1;
@@ -36,9 +37,19 @@ pub struct Ftl {
     /// Chance that a page has to be read again at the end of its block's life, in percent; proportional to wear.
     pub read_retry_percent: u32,
     /// Least and largest share of the card that holds data at the start, in percent.
+    #[serde(deserialize_with = "pair")]
     pub fill_percent: [u32; 2],
     /// Least and largest share of the log, or of the spare blocks, in use at the start, in percent.
+    #[serde(deserialize_with = "pair")]
     pub log_percent: [u32; 2],
+}
+
+/// Reads two numbers; an array type ignores what follows them.
+fn pair<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[u32; 2], D::Error> {
+    let list = Vec::<u32>::deserialize(deserializer)?;
+    let length = list.len();
+    list.try_into()
+        .map_err(|_| D::Error::invalid_length(length, &"a list of 2 numbers"))
 }
 
 /// Kind of mapping.

@@ -112,6 +112,18 @@ mod tests {
     }
 
     #[test]
+    fn a_list_of_another_length_is_refused() {
+        for list in ["[50]", "[0, 50, 9999]", "[0, 50, \"high\"]"] {
+            let text = crate::CARDS[0].1;
+            let start = text.find("fill_percent = [").unwrap();
+            let end = start + text[start..].find(']').unwrap() + 1;
+            let changed = text.replace(&text[start..end], &format!("fill_percent = {list}"));
+            let error = Profile::from_toml("my.toml", &changed).unwrap_err();
+            assert!(error.to_string().starts_with("my.toml, line "), "{error}");
+        }
+    }
+
+    #[test]
     fn a_single_profile_is_its_only_member() {
         let profile = profile("").unwrap();
         assert_eq!(profile.members("my.toml").unwrap(), [profile]);
