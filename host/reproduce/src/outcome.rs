@@ -462,6 +462,7 @@ mod tests {
         assert_eq!(found([5.0, 15.0]), (Some(1.0), true));
         assert_eq!(found([18.0, 26.0]), (Some(1.1), true));
         assert_eq!(found([30.0, 50.0]), (Some(2.0), false));
+        assert_eq!(found([0.0, 0.0]), (Some(1.0), true));
     }
 
     #[test]
