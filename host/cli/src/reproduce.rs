@@ -69,7 +69,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let notes: Result<Vec<_>, _> = studies.iter().map(notes).collect();
     let notes = notes?;
     let members = format!(
-        "  of each card's ensemble, at most {} members were simulated, the first of them\n",
+        "  of each card's ensemble, the first {} members were simulated\n",
         args.members
     );
     show(args, &(text(&studies, &outcomes, &notes) + &members))?;

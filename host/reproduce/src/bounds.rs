@@ -39,7 +39,7 @@ pub const PROGRAM: [Bound; 3] = [
     },
 ];
 
-/// Erase times, by bits per cell. The members of an ensemble differ in them; a trace does not show them.
+/// Erase times, by bits per cell. A trace does not determine them, so that only the members of an ensemble differ in them.
 pub const ERASE: [Bound; 3] = [
     Bound {
         path: "flash.erase_us",

@@ -447,6 +447,13 @@ mod tests {
         assert_eq!(found.range(), Some([30.0, 90.0]));
     }
 
+    /// Returns the factor by which two members' results, in ms, are off, and true if the published number is in their range.
+    fn judged(row: &Row, members_ms: [f64; 2]) -> (Option<f64>, bool) {
+        let [low, high] = members_ms.map(|ms| [ms * 1e6]);
+        let found = outcome(row, &[&low, &high], &[]);
+        (found.factor(), found.is_in_range())
+    }
+
     #[test]
     fn a_number_below_an_upper_bound_is_exact() {
         let bound = Row {
@@ -454,11 +461,7 @@ mod tests {
             is_upper_bound: true,
             ..row("highest peak, open/close")
         };
-        let found = |members: [f64; 2]| {
-            let [low, high] = members.map(|ms| [ms * 1e6]);
-            let found = outcome(&bound, &[&low, &high], &[]);
-            (found.factor(), found.is_in_range())
-        };
+        let found = |members| judged(&bound, members);
         assert_eq!(found([5.0, 15.0]), (Some(1.0), true));
         assert_eq!(found([18.0, 26.0]), (Some(1.1), true));
         assert_eq!(found([30.0, 50.0]), (Some(2.0), false));
@@ -472,11 +475,7 @@ mod tests {
             published_range: Some([4.5, 7.5]),
             ..row("highest peak, open/close")
         };
-        let found = |members: [f64; 2]| {
-            let [low, high] = members.map(|ms| [ms * 1e6]);
-            let found = outcome(&row, &[&low, &high], &[]);
-            (found.factor(), found.is_in_range())
-        };
+        let found = |members| judged(&row, members);
         assert_eq!(found([5.0, 6.0]), (Some(1.0), true));
         assert_eq!(found([7.0, 11.0]), (Some(1.2), true));
         assert_eq!(found([8.0, 10.0]), (Some(1.2), false));

@@ -135,7 +135,7 @@ pub struct Row {
     pub published: Option<f64>,
     /// True if the published number is an upper bound: the study says that or less.
     pub is_upper_bound: bool,
-    /// Lowest and highest number, if the study gives only these; the published number is then their middle.
+    /// Lowest and highest number, if the study gives only these; the published number is then about their middle.
     pub published_range: Option<[f64; 2]>,
     /// Role of the number.
     pub role: Role,

@@ -26,7 +26,7 @@ pub struct Ftl {
     /// as the stall limit allows.
     pub step_pages: u32,
     /// Largest number of blocks of an incomplete page that the card programs and commits at once, as a card that keeps track of
-    /// parts of pages does; 0 for all blocks that a command brings. Complete pages are always programmed at once.
+    /// parts of pages does; 0 for all blocks of a command. Complete pages are always programmed at once.
     pub part_blocks: u32,
     /// Number of pages that the card receives while it programs earlier ones; with 0, it is busy until each page is in flash.
     pub receive_pages: u32,
