@@ -6,17 +6,16 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{fs, io};
 
-/// Seed of the mutations.
-const SEED: u64 = 1;
-
-/// Runs the target once with the file that is the only argument, or with every seed and as many mutations of seeds as
-/// the argument says.
+/// Runs the target once with the file that is the only argument, or with every seed and a number of mutations of seeds:
+/// the first argument. The second one is the seed of the mutations, 1 by default.
 ///
 /// The file `fuzz/artifacts/NAME/input` contains the current input. It remains if the target panics or is killed.
 pub fn main(name: &str, target: fn(&[u8])) -> ExitCode {
     let argument = std::env::args().nth(1).unwrap_or_default();
+    let seed = std::env::args().nth(2);
+    let seed = seed.and_then(|seed| seed.parse().ok()).unwrap_or(1);
     let result = match argument.parse() {
-        Ok(count) => run(name, target, count).map_err(|error| {
+        Ok(count) => run(name, target, count, seed).map_err(|error| {
             format!("{error}; the folders are fuzz/seeds/{name} and fuzz/artifacts/{name}")
         }),
         Err(_) => fs::read(&argument)
@@ -34,7 +33,7 @@ pub fn main(name: &str, target: fn(&[u8])) -> ExitCode {
     }
 }
 
-fn run(name: &str, target: fn(&[u8]), count: u64) -> io::Result<()> {
+fn run(name: &str, target: fn(&[u8]), count: u64, seed: u64) -> io::Result<()> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let seeds = seeds_in(&folder.join("seeds").join(name))?;
     let artifacts = folder.join("artifacts").join(name);
@@ -46,7 +45,7 @@ fn run(name: &str, target: fn(&[u8]), count: u64) -> io::Result<()> {
         Ok(())
     };
     seeds.iter().try_for_each(|seed| run_one(seed))?;
-    let mut random = Seed::new(SEED).stream(name);
+    let mut random = Seed::new(seed).stream(name);
     for _ in 0..count {
         run_one(&mutate(&seeds, &mut random))?;
     }

@@ -136,9 +136,16 @@ impl Release {
 
     fn build(&self) -> Result<PathBuf, String> {
         packages::add_target(self.target)?;
-        let mut build = cargo(&["build", "--release", "--locked", "--package", "cardiograph"]);
+        let mut build = cargo(&[
+            "build",
+            "--profile",
+            "dist",
+            "--locked",
+            "--package",
+            "cardiograph",
+        ]);
         build.args(["--target", self.target]);
-        build.env("CARGO_PROFILE_RELEASE_STRIP", "symbols");
+        build.env("CARGO_PROFILE_DIST_STRIP", "symbols");
         if let Compiler::Zig(name) = self.compiler {
             let tools = zig_tools(self.target, name)?;
             let underscored = self.underscored();
@@ -148,10 +155,7 @@ impl Release {
             build.env(linker, "rust-lld");
         }
         check(&mut build)?;
-        Ok(target()
-            .join(self.target)
-            .join("release")
-            .join(self.program))
+        Ok(target().join(self.target).join("dist").join(self.program))
     }
 
     /// Starts the program: its version, a measurement of a simulated card, and a plan. Returns its version.

@@ -3,7 +3,7 @@
 //! For minutes or hours, libFuzzer finds inputs; plain cargo builds it, because the stable compiler has the
 //! instrumentation that it needs. In CI, plain programs run fixed mutations of the seeds.
 
-use crate::run::{build_workspace, cargo, check, root, target};
+use crate::run::{cargo, check, root, target};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -14,23 +14,38 @@ const RUSTFLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module \
     -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares";
 
-/// Number of mutations that CI sends to each target; these take a few seconds.
-const RUNS: u32 = 10_000;
-/// Time limit of these, in s.
+/// Number of mutations of a slice; these take about two minutes.
+const SLICE_RUNS: u64 = 10_000;
+/// Time limit of a target, in s.
 const RUNS_S_MAX: &str = "600";
 /// Limit on the memory of a target, in bytes: no input may make it allocate more.
 const MEMORY_BYTES_MAX: u64 = 1 << 30;
 
 /// Runs the seeds of every target and fixed mutations of them, without libFuzzer; returns the number of targets.
 pub fn runs() -> Result<usize, String> {
-    build_workspace()?;
+    mutations(cardiograph_effort::MUTATIONS.now(), 1)
+}
+
+/// Runs other mutations, and more of them.
+pub fn other_runs(turn: u64) -> Result<usize, String> {
+    mutations(SLICE_RUNS, 2 + turn)
+}
+
+fn mutations(count: u64, seed: u64) -> Result<usize, String> {
+    check(&mut cargo(&[
+        "build",
+        "--quiet",
+        "--bins",
+        "--package",
+        "cardiograph-fuzz",
+    ]))?;
     let names = names()?;
     for name in &names {
         let mut command = Command::new("timeout");
         command.args([RUNS_S_MAX, "prlimit"]);
         command.arg(format!("--data={MEMORY_BYTES_MAX}"));
         command.arg(target().join("debug").join(name));
-        check(command.arg(RUNS.to_string()))
+        check(command.args([count.to_string(), seed.to_string()]))
             .map_err(|error| format!("{error}; the input is in fuzz/artifacts/{name}/input"))?;
     }
     Ok(names.len())

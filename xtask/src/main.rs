@@ -1,4 +1,10 @@
-//! `cargo xtask test`: all CI checks; installs missing packages.
+//! `cargo xtask test`: what every commit has to pass; needs no root and no other programs.
+//!
+//! `cargo xtask test --all`: also everything that needs other programs; installs missing packages.
+//!
+//! `cargo xtask test --ci`: everything, and a slice of a long lane.
+//!
+//! `cargo xtask lane NAME`: a long lane, whole; writes the date to `tests/lanes.md`. `--slice N` runs a slice.
 //!
 //! `cargo xtask english`: only the check of the wording.
 //!
@@ -47,10 +53,6 @@
 //!
 //! `cargo xtask power-cut`: the power-cut test only, with a given number of cases, or for a single case.
 //!
-//! `cargo xtask states`: searches of the planner's states, and power cuts at every write to every volume; takes minutes.
-//!
-//! `cargo xtask mutants`: mutates the device crates and lists the mutants that no test detects.
-//!
 //! `cargo xtask bench`: the benchmarks; writes a dated run to `benchmarks/runs`.
 //!
 //! `cargo xtask fuzz SECONDS`: runs each fuzz target with libFuzzer for this time.
@@ -66,7 +68,7 @@ mod fatfs;
 mod firmware;
 mod fuzz;
 mod judge;
-mod mutants;
+mod lane;
 mod packages;
 mod page;
 mod playground;
@@ -77,24 +79,29 @@ mod readme;
 mod rp2040;
 mod run;
 mod size;
-mod states;
 mod test;
 mod wheel;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask test | english | readme | firmware | crates | fatfs | arduino | c | python | dist [TARGET] | targets | wheel [TARGET] | page | playground [--test] | pictures | rp2040 | qemu | network [port] | boards [--long] | size | power-cut | states | bench [overhead|analyze|card|page|pan|playground|recorder|serve] | mutants [--limit SECONDS] | fuzz SECONDS";
+const USAGE: &str = "usage: cargo xtask test [--all|--ci] | lane NAME | lane --slice N | english | readme | firmware | crates | fatfs | arduino | c | python | dist [TARGET] | targets | wheel [TARGET] | page | playground [--test] | pictures | rp2040 | qemu | network [port] | boards [--long] | size | power-cut | bench [overhead|analyze|card|page|pan|playground|recorder|serve] | fuzz SECONDS";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let result = match args.as_slice() {
-        ["test"] => test::everything(),
+        ["test"] => test::quick(),
+        ["test", "--all"] => test::all(),
+        ["test", "--ci"] => test::ci(),
+        ["lane", "--slice", commits] => commits
+            .parse()
+            .map_err(|_| USAGE.to_string())
+            .and_then(lane::slice)
+            .map(drop),
+        ["lane", name] => lane::whole(name),
         ["english"] => english::all(),
         ["readme"] => readme::commands().map(drop),
         ["power-cut", args @ ..] => power_cut::with(args),
-        ["states"] => states::all(),
-        ["mutants", args @ ..] => mutants::with(args),
         ["arduino"] => arduino::all().map(drop),
         ["c"] => c::all().map(drop),
         ["dist"] => dist::build(None),

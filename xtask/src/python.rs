@@ -1,7 +1,7 @@
 //! The tests of the Python package, on the unoptimised extension.
 
 use crate::packages;
-use crate::run::{build_workspace, capture, root, target};
+use crate::run::{capture, cargo, check, root, target};
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
@@ -15,7 +15,13 @@ const MODULE: &str = "cardiograph_native.abi3.so";
 pub fn tests() -> Result<usize, String> {
     let environment = target().join("python-package/environment");
     packages::install_python_to(&environment, packages::PYTHON_FOR_PACKAGE)?;
-    build_workspace()?;
+    // The command has the features of the tests, so that it is there already.
+    check(&mut cargo(&[
+        "build",
+        "--quiet",
+        "--package",
+        "cardiograph-python",
+    ]))?;
     let package = stage()?;
     let mut pytest = Command::new(environment.join("bin/python3"));
     pytest.args(["-m", "pytest", "-q", "--color=no"]);

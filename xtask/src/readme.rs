@@ -4,7 +4,7 @@
 //! repository's test data and documents; a folder in it replaces `/media/card`, the reader's card. A command that
 //! serves files runs while the other commands of its block do.
 
-use crate::run::{WITHOUT_LTO, root, target};
+use crate::run::{root, target};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command};
@@ -163,6 +163,5 @@ fn shell(command: &str, folder: &Path) -> Command {
     shell.args(["-ec", &here]);
     shell.current_dir(folder).env("PATH", path);
     shell.env("CARGO_TARGET_DIR", target());
-    shell.env(WITHOUT_LTO.0, WITHOUT_LTO.1);
     shell
 }

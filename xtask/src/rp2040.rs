@@ -8,7 +8,7 @@ pub use long::long;
 use crate::firmware::image::{BLOCK_BYTES, CARD_BLOCKS, Image};
 use crate::judge::{self, Recording};
 use crate::packages;
-use crate::run::{WITHOUT_LTO, build_command, capture, cargo, check, root, target};
+use crate::run::{build_command, capture, cargo, check, root, target};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -186,7 +186,7 @@ impl Setup {
         age.args(["cardiograph-sim-card", "--bin", "age", "--"]);
         age.args([self.profile, &self.capacity_bytes(), &self.seed.to_string()]);
         // Otherwise, the simulated card would be built twice.
-        check(age.arg(self.state()).env(WITHOUT_LTO.0, WITHOUT_LTO.1))
+        check(age.arg(self.state()))
     }
 
     fn capacity_bytes(&self) -> String {

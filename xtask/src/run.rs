@@ -24,19 +24,15 @@ pub fn cargo(args: &[&str]) -> Command {
     command
 }
 
-/// Variable and value for a release build without optimisation across crates, the last step of which takes minutes.
-pub const WITHOUT_LTO: (&str, &str) = ("CARGO_PROFILE_RELEASE_LTO", "off");
-
-/// Builds the command as the tests use it, and as the README's commands do.
+/// Builds the command as the README's commands do.
 pub fn build_command() -> Result<(), String> {
-    let mut build = cargo(&["build", "--quiet", "--release", "--package", "cardiograph"]);
-    check(build.env(WITHOUT_LTO.0, WITHOUT_LTO.1))
-}
-
-/// Builds all programs of the workspace with the features of its tests. After those, only little remains to be built.
-pub fn build_workspace() -> Result<(), String> {
-    let mut build = cargo(&["build", "--quiet", "--workspace"]);
-    check(build.args(["--lib", "--bins", "--tests"]))
+    check(&mut cargo(&[
+        "build",
+        "--quiet",
+        "--release",
+        "--package",
+        "cardiograph",
+    ]))
 }
 
 /// Runs a command; returns an error if the command fails.

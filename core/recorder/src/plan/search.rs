@@ -180,8 +180,8 @@ fn one_stream_with_names_and_ages() {
 }
 
 #[test]
-#[ignore = "takes minutes; `cargo xtask states` runs it"]
-fn one_stream() {
+#[ignore = "takes minutes: cargo xtask lane states"]
+fn lane_one_stream() {
     sees_every_action(&ONE);
 }
 
@@ -233,8 +233,8 @@ fn one_stream_removes_recordings() {
 }
 
 #[test]
-#[ignore = "takes minutes; `cargo xtask states` runs it"]
-fn one_stream_removes_recordings_beside_reads() {
+#[ignore = "takes minutes: cargo xtask lane states"]
+fn lane_one_stream_removes_recordings_beside_reads() {
     search(&REMOVES);
 }
 
@@ -310,8 +310,8 @@ fn two_tracks_short_of_room() {
 }
 
 #[test]
-#[ignore = "takes minutes; `cargo xtask states` runs it"]
-fn larger() {
+#[ignore = "takes minutes: cargo xtask lane states"]
+fn lane_larger() {
     search(&Config {
         name: "one stream, larger",
         ring: 3,
@@ -328,18 +328,20 @@ fn larger() {
 
 #[test]
 fn walks_of_one_stream() {
-    walk::walk(&ONE, 40);
+    let walks = cardiograph_effort::PLANNER_WALKS.now();
+    walk::walk(&ONE, walks);
     walk::walk(
         &Config {
             may_remove: true,
             ..ONE
         },
-        40,
+        walks,
     );
 }
 
 #[test]
 fn walks_of_two_streams() {
+    let walks = cardiograph_effort::PLANNER_WALKS.now();
     walk::walk(
         &Config {
             has_reads: true,
@@ -348,7 +350,7 @@ fn walks_of_two_streams() {
             events: &TWO,
             ..SHARED
         },
-        40,
+        walks,
     );
     walk::walk(
         &Config {
@@ -360,6 +362,6 @@ fn walks_of_two_streams() {
             events: &TWO,
             ..APART
         },
-        40,
+        walks,
     );
 }

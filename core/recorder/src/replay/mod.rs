@@ -42,6 +42,7 @@ pub(crate) use watch::{applied, decided};
 
 /// Seed of all paths; every other seed has to pass as well.
 const SEED: u64 = 1;
+/// Number of paths that contain every action with every outcome.
 const PATHS: u64 = 10_000;
 
 #[test]
@@ -51,7 +52,7 @@ fn random_paths_keep_the_promises() {
         Err(_) => or,
     };
     let seed = number("REPLAY_SEED", SEED);
-    let paths = number("REPLAY_PATHS", PATHS);
+    let paths = number("REPLAY_PATHS", cardiograph_effort::REPLAYED_PATHS.now());
     let only = number("REPLAY_ONLY", u64::MAX);
     println!("seed {seed}, {paths} paths; REPLAY_SEED={seed} REPLAY_ONLY=n repeats path n");
     let cards = volume::cards();

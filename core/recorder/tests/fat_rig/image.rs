@@ -1,4 +1,8 @@
 //! Volumes made by mkfs.fat, with files written by the crate fatfs.
+//!
+//! With `CARDIOGRAPH_PROGRAMS=0`, as `cargo xtask test` sets it, the volumes are recorded ones, and fsck.fat judges none:
+//! the layer with programs runs these tests again. `CARDIOGRAPH_RECORD_VOLUMES=1` records volumes that are missing in
+//! `tests/data/volumes`: the addresses, little endian, and contents of their blocks that are not zero.
 
 use super::{Disk, check};
 use cardiograph_card::Block;
@@ -74,19 +78,77 @@ fn command(program: &str) -> Command {
     command
 }
 
-/// Returns an empty card after formatting it with a program.
+fn has_programs() -> bool {
+    !std::env::var("CARDIOGRAPH_PROGRAMS").is_ok_and(|value| value == "0")
+}
+
+/// Returns an empty card after formatting it with a program, or the recorded one.
 pub fn made_by(program: &str, args: &[&str], blocks: u32) -> Vec<u8> {
+    let name = format!("{program}{}-{blocks}.blocks", args.concat());
+    let recorded = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/data/volumes")
+        .join(name);
+    if !has_programs() {
+        return replayed(&recorded, blocks);
+    }
+    let bytes = formatted(program, args, blocks);
+    if std::env::var_os("CARDIOGRAPH_RECORD_VOLUMES").is_some() && !recorded.exists() {
+        record(&recorded, &bytes);
+    }
+    let path = recorded.display();
+    assert!(
+        recorded.exists(),
+        "{path} is missing; record it with CARDIOGRAPH_RECORD_VOLUMES=1"
+    );
+    bytes
+}
+
+fn formatted(program: &str, args: &[&str], blocks: u32) -> Vec<u8> {
     let path = temporary();
     let file = File::create(&path).unwrap();
     file.set_len(u64::from(blocks) * 512).unwrap();
     let output = command(program).args(args).arg(&path).output();
-    let output = output.unwrap_or_else(|error| panic!("{program}: {error}"));
+    let output = output.unwrap_or_else(|error| {
+        panic!("{program}: {error}; without it: cargo xtask test, or CARDIOGRAPH_PROGRAMS=0")
+    });
     assert!(output.status.success(), "{output:?}");
     let mut bytes = Vec::new();
     let file = File::open(&path).unwrap();
     file.take(READ_BYTES_MAX).read_to_end(&mut bytes).unwrap();
     std::fs::remove_file(path).unwrap();
     bytes
+}
+
+fn record(path: &Path, bytes: &[u8]) {
+    let mut recorded = Vec::new();
+    for (number, block) in (0_u32..).zip(bytes.as_chunks::<512>().0) {
+        if *block != [0; 512] {
+            recorded.extend(number.to_le_bytes());
+            recorded.extend(block);
+        }
+    }
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    // Other tests may read or record the same volume at this moment.
+    let own = temporary();
+    std::fs::write(&own, recorded).unwrap();
+    std::fs::rename(own, path).unwrap();
+}
+
+fn replayed(path: &Path, blocks: u32) -> Vec<u8> {
+    let recorded = std::fs::read(path).unwrap_or_else(|error| {
+        panic!(
+            "{}: {error}; record it with CARDIOGRAPH_RECORD_VOLUMES=1 and programs",
+            path.display()
+        )
+    });
+    let bytes = (u64::from(blocks) * 512).min(READ_BYTES_MAX);
+    let mut volume = vec![0; bytes as usize];
+    for block in recorded.as_chunks::<516>().0 {
+        let (number, data) = block.split_first_chunk().unwrap();
+        let at = u32::from_le_bytes(*number) as usize * 512;
+        volume[at..at + 512].copy_from_slice(data);
+    }
+    volume
 }
 
 impl Spec {
@@ -260,8 +322,11 @@ fn to_file(disk: &Disk, start: u32) -> PathBuf {
     path
 }
 
-/// Returns the complaints of fsck.fat about a volume.
+/// Returns the complaints of fsck.fat about a volume; none without programs.
 pub fn fsck(disk: &Disk, start: u32) -> Result<(), String> {
+    if !has_programs() {
+        return Ok(());
+    }
     let path = to_file(disk, start);
     let output = command("fsck.fat").arg("-n").arg(&path).output().unwrap();
     std::fs::remove_file(path).unwrap();

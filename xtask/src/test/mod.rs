@@ -1,14 +1,17 @@
-//! All CI checks.
+//! The tests in layers: `cargo xtask test` is for every commit, `--all` adds what needs other programs.
+
+mod workspace;
 
 use crate::packages::DEVICE_TARGET;
-use crate::run::{capture, cargo, check, root};
+use crate::run::{cargo, check, root};
 use crate::{
-    arduino, boards, c, crates, dist, english, fatfs, firmware, fuzz, packages, page, playground,
-    power_cut, python, qemu, readme, rp2040, size,
+    arduino, boards, c, crates, dist, english, fatfs, firmware, fuzz, lane, packages, page,
+    playground, power_cut, python, qemu, readme, rp2040, size,
 };
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+use workspace::{Count, Programs};
 
 /// Crates that run on devices.
 const DEVICE_CRATES: [&str; 6] = [
@@ -20,39 +23,15 @@ const DEVICE_CRATES: [&str; 6] = [
     "cardiograph-workload",
 ];
 
-/// The tests of cargo. Clippy compiles the examples as well.
-const TESTS: [(&str, &[&str]); 3] = [
-    (
-        "workspace",
-        &[
-            "--workspace",
-            "--no-fail-fast",
-            "--lib",
-            "--bins",
-            "--tests",
-        ],
-    ),
-    ("documentation", &["--workspace", "--no-fail-fast", "--doc"]),
-    // A feature that the other tests do not enable, without the code for servers, which boards that only record omit.
-    (
-        "logging",
-        &[
-            "--package",
-            "cardiograph-recorder",
-            "--no-default-features",
-            "--features",
-            "log",
-            "--test",
-            "log",
-        ],
-    ),
-];
+/// Crates that the first layer leaves out: each links most of the others once more.
+pub const LINKED_ELSEWHERE: [&str; 3] =
+    ["cardiograph-fuzz", "cardiograph-python", "cardiograph-wasm"];
 
-/// A test outside the workspace's `cargo test`: its name, and the function that runs it and returns how many tests passed.
-type Test = (&'static str, fn() -> Result<usize, String>);
+/// A part outside the workspace's `cargo test`: its name, and the function that runs it and returns how many tests
+/// passed.
+type Part = (&'static str, fn() -> Result<usize, String>);
 
-/// These run only if all tests of the workspace pass.
-const LATER_TESTS: [Test; 15] = [
+const PARTS: [Part; 15] = [
     ("power cuts", power_cut::all),
     ("crates", crates::all),
     ("FatFS", fatfs::all),
@@ -70,27 +49,73 @@ const LATER_TESTS: [Test; 15] = [
     ("fuzzing", fuzz::runs),
 ];
 
-/// Runs every check and prints the number of tests at the end.
-pub fn everything() -> Result<(), String> {
+/// Runs what every commit has to pass: without root, without other programs, and without a network once the crates
+/// are there.
+pub fn quick() -> Result<(), String> {
+    summary(first_layer()?)
+}
+
+/// Runs the first layer, then everything that needs other programs.
+pub fn all() -> Result<(), String> {
+    let mut count = first_layer()?;
+    if count.failed == 0 {
+        second_layer(&mut count)?;
+    }
+    summary(count)
+}
+
+/// Runs everything, then a part of the long lanes, as CI does.
+pub fn ci() -> Result<(), String> {
+    let mut count = first_layer()?;
+    if count.failed == 0 {
+        second_layer(&mut count)?;
+    }
+    if count.failed == 0 {
+        count.passed += timed("slice of a lane", lane::slice_of_commit)?;
+        lane::warn_of_old_runs()?;
+    }
+    summary(count)
+}
+
+fn first_layer() -> Result<Count, String> {
+    timed("checks", checks)?;
+    let count = timed("workspace", || workspace::tests(Programs::Without))?;
+    timed("device", device_crates_compile)?;
+    Ok(count)
+}
+
+fn second_layer(count: &mut Count) -> Result<(), String> {
     timed("packages", || {
         packages::install(packages::FOR_TESTS)?;
         packages::install_python(packages::PYTHON_FOR_TESTS)
     })?;
-    timed("checks", checks)?;
-    let mut count = Count::default();
-    for (name, arguments) in TESTS {
-        count.add(timed(name, || cargo_tests(arguments))?);
-    }
-    if count.failed == 0 {
-        for (name, test) in LATER_TESTS {
-            count.passed += timed(name, test)?;
-        }
-    }
-    println!("\n{} passed, {} failed", count.passed, count.failed);
+    timed("all crates, documentation", more_checks)?;
+    count.ignored = 0;
+    count.add(timed("with programs", || workspace::tests(Programs::With))?);
+    count.add(timed("documentation tests", workspace::documentation)?);
+    count.add(timed("logging", workspace::logging)?);
     if count.failed > 0 {
-        return Err(String::from("some tests failed; see the output above"));
+        return Ok(());
+    }
+    for (name, part) in PARTS {
+        count.passed += timed(name, part)?;
     }
     Ok(())
+}
+
+/// Prints the number of tests; fails if one failed.
+fn summary(count: Count) -> Result<(), String> {
+    println!("\n{} passed, {} failed", count.passed, count.failed);
+    if count.ignored > 0 {
+        println!(
+            "{} tests need other programs and did not run, and fsck.fat judged no volume: cargo xtask test --all",
+            count.ignored
+        );
+    }
+    match count.failed {
+        0 => Ok(()),
+        _ => Err(String::from("some tests failed; see the output above")),
+    }
 }
 
 /// Runs these at the same time: most of the time, each of them uses only one processor, and neither is judged by its
@@ -116,20 +141,23 @@ fn timed<T>(name: &str, part: impl FnOnce() -> Result<T, String>) -> Result<T, S
 
 fn checks() -> Result<(), String> {
     integration_tests_are_named()?;
+    english::all()?;
     check(&mut cargo(&["fmt", "--all", "--check"]))?;
-    check(&mut cargo(&[
-        "clippy",
-        "--quiet",
-        "--workspace",
-        "--all-targets",
-        "--",
-        "-Dwarnings",
-    ]))?;
-    check(
-        cargo(&["doc", "--quiet", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-Dwarnings"),
-    )?;
-    device_crates_compile()?;
-    english::all()
+    let mut clippy = cargo(&["clippy", "--quiet", "--workspace", "--all-targets"]);
+    for name in LINKED_ELSEWHERE {
+        clippy.args(["--exclude", name]);
+    }
+    check(clippy.args(["--", "-Dwarnings"]))
+}
+
+/// Checks that CI adds: the crates that the first layer leaves out, and the documentation.
+fn more_checks() -> Result<(), String> {
+    let mut clippy = cargo(&["clippy", "--quiet", "--all-targets"]);
+    for name in LINKED_ELSEWHERE {
+        clippy.args(["--package", name]);
+    }
+    check(clippy.args(["--", "-Dwarnings"]))?;
+    check(cargo(&["doc", "--quiet", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-Dwarnings"))
 }
 
 /// Fails for a file next to a `tests/all.rs` that nothing compiles, as its tests would never run.
@@ -191,38 +219,4 @@ fn device_crates_compile() -> Result<(), String> {
         check(one.arg("--package").args(arguments))?;
     }
     Ok(())
-}
-
-/// Number of tests.
-#[derive(Default)]
-struct Count {
-    passed: usize,
-    failed: usize,
-}
-
-impl Count {
-    fn add(&mut self, other: Count) {
-        self.passed += other.passed;
-        self.failed += other.failed;
-    }
-}
-
-fn cargo_tests(arguments: &[&str]) -> Result<Count, String> {
-    let (succeeded, text) = capture(cargo(&["test"]).args(arguments))?;
-    let mut count = Count::default();
-    for line in text.lines().filter(|line| line.starts_with("test result:")) {
-        count.passed += number_before(line, " passed");
-        count.failed += number_before(line, " failed");
-    }
-    // A test binary that crashes prints no result.
-    if !succeeded && count.failed == 0 {
-        count.failed = 1;
-    }
-    Ok(count)
-}
-
-fn number_before(line: &str, word: &str) -> usize {
-    let before = line.split(word).next().unwrap_or_default();
-    let digits = before.rsplit(' ').next().unwrap_or_default();
-    digits.parse().unwrap_or(0)
 }
