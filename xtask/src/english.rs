@@ -43,7 +43,8 @@ fn violations(file: &str, text: &str) -> Vec<(usize, String)> {
         false => Vec::new(),
     };
     if !SKIPPED.iter().any(|part| file.contains(part)) {
-        found.extend(phrases(text));
+        // Users do not see strings in tests.
+        found.extend(phrases(text.split("#[cfg(test)]").next().unwrap_or("")));
     }
     found
 }

@@ -1,4 +1,4 @@
-//! How much the tests do: one number, `CARDIOGRAPH_EFFORT`, scales searches, seeds, replays, cuts and mutations.
+//! Counts of searches, seeds, replays, cuts and mutations of the tests, scaled by one number: `CARDIOGRAPH_EFFORT`.
 //!
 //! | effort | where |
 //! |---|---|
