@@ -105,7 +105,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         }
     }
 
-    /// Sends a piece of a file while it reads the next one, which replaces it; that is `None` if its place has to be
+    /// Sends a piece of a file while it reads the next one, which replaces it: `None` if its place has to be
     /// looked up.
     async fn exchange<'s, C: Read + Write>(
         &'s self,
