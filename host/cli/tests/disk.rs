@@ -11,6 +11,7 @@ const BYTES: u64 = 24 << 20;
 const SHORT: &str = "name = \"short\"\n[[phase]]\ncalls_per_file = 512\nbytes_per_call = 4096\n";
 
 #[test]
+#[ignore = "needs root and losetup"]
 fn a_disk_is_only_read_unless_its_name_is_repeated() {
     let Some(disk) = LoopDisk::new(BYTES) else {
         return;
@@ -44,6 +45,7 @@ fn a_disk_is_only_read_unless_its_name_is_repeated() {
 }
 
 #[test]
+#[ignore = "needs root and losetup"]
 fn options_for_other_targets_are_refused() {
     let own = directory();
     let nonsense = run(own.path(), &["bench", ".", "--destroy", "."]);
@@ -84,6 +86,7 @@ fn options_for_other_targets_are_refused() {
 }
 
 #[test]
+#[ignore = "needs root and losetup"]
 fn a_read_only_disk_is_measured_and_not_written() {
     let Some(disk) = LoopDisk::with_options(BYTES, &["--read-only"]) else {
         return;
@@ -96,6 +99,7 @@ fn a_read_only_disk_is_measured_and_not_written() {
 }
 
 #[test]
+#[ignore = "needs root and losetup"]
 fn a_check_reports_an_honest_disk_and_leaves_directories_as_they_were() {
     let own = directory();
     std::fs::write(own.path().join("mine"), "mine").unwrap();

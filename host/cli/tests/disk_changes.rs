@@ -41,6 +41,7 @@ fn addresses(blocks: &Value) -> Vec<u64> {
 }
 
 #[test]
+#[ignore = "needs root and losetup"]
 fn a_check_that_meets_many_failing_blocks_goes_on_and_reports_them() {
     const KEPT_BYTES: u64 = 10 << 20;
     let Some(disk) = LoopDisk::new(2 * BYTES) else {
@@ -81,6 +82,7 @@ fn a_check_that_meets_many_failing_blocks_goes_on_and_reports_them() {
 }
 
 #[test]
+#[ignore = "needs root and /dev/fuse"]
 fn a_check_that_ends_early_reports_the_addresses() {
     if !in_a_namespace("a_check_that_ends_early_reports_the_addresses") {
         return;
@@ -113,6 +115,7 @@ fn a_check_that_ends_early_reports_the_addresses() {
 }
 
 #[test]
+#[ignore = "needs root and losetup"]
 fn a_disk_that_becomes_read_only_is_named_with_its_remedy() {
     for args in [
         &["bench", "--workload", "long.toml"][..],
@@ -135,6 +138,7 @@ fn a_disk_that_becomes_read_only_is_named_with_its_remedy() {
 
 /// The file system of the file below the disk is full.
 #[test]
+#[ignore = "needs root and /dev/fuse"]
 fn a_disk_without_space_behind_it_is_named_with_its_remedy() {
     if !in_a_namespace("a_disk_without_space_behind_it_is_named_with_its_remedy") {
         return;
@@ -172,6 +176,7 @@ fn a_disk_without_space_behind_it_is_named_with_its_remedy() {
 }
 
 #[test]
+#[ignore = "needs root and losetup"]
 fn a_disk_that_shrinks_is_not_called_a_fake() {
     for args in [
         &["bench", "--workload", "long.toml", "--for", "2s"][..],
@@ -187,6 +192,7 @@ fn a_disk_that_shrinks_is_not_called_a_fake() {
 }
 
 #[test]
+#[ignore = "needs root and losetup"]
 fn a_disk_that_shrinks_while_it_is_read_is_not_blamed() {
     let Some(disk) = LoopDisk::new(8 * BYTES) else {
         return;
@@ -211,6 +217,7 @@ fn a_disk_that_shrinks_while_it_is_read_is_not_blamed() {
 }
 
 #[test]
+#[ignore = "needs root and losetup"]
 fn a_disk_that_grows_ends_the_run_with_both_capacities() {
     for args in [
         &["bench", "--workload", "long.toml", "--for", "1s"][..],
@@ -234,6 +241,7 @@ fn a_disk_that_grows_ends_the_run_with_both_capacities() {
 }
 
 #[test]
+#[ignore = "needs root and losetup"]
 fn the_file_behind_a_disk_cannot_be_an_output() {
     let Some(disk) = LoopDisk::new(2 * BYTES) else {
         return;
@@ -298,6 +306,7 @@ impl Disk for SlowReads {
 
 /// The signal comes while the data are read back.
 #[test]
+#[ignore = "needs root and /dev/fuse"]
 fn an_interrupted_check_reports_what_it_tested() {
     if !in_a_namespace("an_interrupted_check_reports_what_it_tested") {
         return;

@@ -17,6 +17,7 @@ use std::process::Command;
 const O_EXCL: i32 = 0o200;
 
 #[test]
+#[ignore = "needs root and /dev/fuse"]
 fn bad_blocks_are_recorded_with_their_addresses_and_the_run_goes_on() {
     if !in_a_namespace("bad_blocks_are_recorded_with_their_addresses_and_the_run_goes_on") {
         return;
@@ -63,6 +64,7 @@ fn bad_blocks_are_recorded_with_their_addresses_and_the_run_goes_on() {
 }
 
 #[test]
+#[ignore = "needs root and /dev/fuse"]
 fn a_bad_block_ends_a_case_of_a_study_and_not_the_others() {
     if !in_a_namespace("a_bad_block_ends_a_case_of_a_study_and_not_the_others") {
         return;
@@ -100,6 +102,7 @@ fn a_bad_block_ends_a_case_of_a_study_and_not_the_others() {
 }
 
 #[test]
+#[ignore = "needs root and losetup"]
 fn a_disk_that_vanishes_ends_the_run_with_one_sentence() {
     for args in [
         &["bench", "--workload", "long.toml"][..],
@@ -119,6 +122,7 @@ fn a_disk_that_vanishes_ends_the_run_with_one_sentence() {
 }
 
 #[test]
+#[ignore = "needs root and losetup"]
 fn a_second_run_on_a_disk_is_refused_and_changes_nothing() {
     let Some(disk) = LoopDisk::new(BYTES) else {
         return;
@@ -153,6 +157,7 @@ fn a_second_run_on_a_disk_is_refused_and_changes_nothing() {
 }
 
 #[test]
+#[ignore = "needs root and losetup"]
 fn a_run_while_a_study_has_a_file_system_mounted_is_refused() {
     let Some(disk) = LoopDisk::new(2 * BYTES) else {
         return;
@@ -183,6 +188,7 @@ fn a_run_while_a_study_has_a_file_system_mounted_is_refused() {
 }
 
 #[test]
+#[ignore = "needs root and /dev/fuse"]
 fn a_partition_and_a_disk_with_a_mounted_partition_are_refused() {
     if !in_a_namespace("a_partition_and_a_disk_with_a_mounted_partition_are_refused") {
         return;
@@ -229,6 +235,7 @@ fn a_partition_and_a_disk_with_a_mounted_partition_are_refused() {
 
 /// Two loop devices on one file: neither keeps the other from writing to it.
 #[test]
+#[ignore = "needs root and /dev/fuse"]
 fn a_disk_whose_file_is_used_through_another_loop_device_is_refused() {
     if !in_a_namespace("a_disk_whose_file_is_used_through_another_loop_device_is_refused") {
         return;
@@ -288,6 +295,7 @@ fn succeed(command: &mut Command) {
 }
 
 #[test]
+#[ignore = "needs root and losetup"]
 fn a_disk_without_permission_is_refused_with_the_remedy() {
     let Some(disk) = LoopDisk::new(BYTES) else {
         return;

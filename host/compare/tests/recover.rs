@@ -165,6 +165,7 @@ fn count(files: &BTreeMap<String, Vec<u8>>) -> u64 {
 }
 
 #[test]
+#[ignore = "needs mkfs.fat"]
 fn a_computer_recovers_as_the_device_does() {
     for (maker, cut_byte) in [
         (Maker::Partition, 60_000),
@@ -220,6 +221,7 @@ fn a_computer_recovers_as_the_device_does() {
 }
 
 #[test]
+#[ignore = "needs mkfs.fat"]
 fn foreign_cards_are_left_alone() {
     let directory = directory();
     let at = |name: &str| directory.path().join(name);

@@ -100,6 +100,7 @@ fn checked(real_bytes: u64, beyond: Beyond, run: u64) -> Option<(Capacity, Durat
 }
 
 #[test]
+#[ignore = "needs root and /dev/fuse"]
 fn fakes_are_found_through_the_kernel_and_honest_cards_pass() {
     if !in_a_namespace("fakes_are_found_through_the_kernel_and_honest_cards_pass") {
         return;
@@ -263,6 +264,7 @@ fn stalling(seed: u64, bad: &[u64]) -> (Stalling, Log) {
 }
 
 #[test]
+#[ignore = "needs root and /dev/fuse"]
 fn planted_stalls_are_found_at_their_offsets_on_a_raw_disk() {
     if !in_a_namespace("planted_stalls_are_found_at_their_offsets_on_a_raw_disk") {
         return;
@@ -323,6 +325,7 @@ fn extent(row: &str) -> Option<(u64, u64, u64)> {
 }
 
 #[test]
+#[ignore = "needs root and /dev/fuse"]
 fn planted_stalls_are_found_at_their_offsets_below_ext4() {
     if !in_a_namespace("planted_stalls_are_found_at_their_offsets_below_ext4") {
         return;
@@ -385,6 +388,7 @@ fn succeed(command: &mut Command) {
 }
 
 #[test]
+#[ignore = "needs root and /dev/fuse"]
 fn blocks_that_fail_are_recorded_with_their_addresses() {
     if !in_a_namespace("blocks_that_fail_are_recorded_with_their_addresses") {
         return;

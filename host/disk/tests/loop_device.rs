@@ -79,6 +79,7 @@ const TWO_FILES: Phase = Phase {
 };
 
 #[test]
+#[ignore = "needs root and losetup"]
 fn a_disk_is_read_by_default_and_written_only_by_name() {
     let Some(disk) = Disk::new(&[]) else { return };
     let before = disk.content();
@@ -115,6 +116,7 @@ fn a_disk_is_read_by_default_and_written_only_by_name() {
 }
 
 #[test]
+#[ignore = "needs root and losetup"]
 fn a_disk_is_held_exclusively() {
     let Some(disk) = Disk::new(&[]) else { return };
     let system = System::default();
@@ -136,6 +138,7 @@ fn a_disk_is_held_exclusively() {
 }
 
 #[test]
+#[ignore = "needs root and losetup"]
 fn a_workload_writes_where_it_says() {
     let Some(disk) = Disk::new(&[]) else { return };
     let raw = RawDisk::open(&System::default(), &disk.attached.device).unwrap();
@@ -173,6 +176,7 @@ fn a_workload_writes_where_it_says() {
 }
 
 #[test]
+#[ignore = "needs root and losetup"]
 fn a_read_only_disk_is_not_written() {
     let Some(disk) = Disk::new(&["--read-only"]) else {
         return;
@@ -195,6 +199,7 @@ fn files_and_character_devices_are_no_disks() {
 }
 
 #[test]
+#[ignore = "needs root and losetup"]
 fn an_honest_disk_passes_both_checks() {
     let Some(disk) = Disk::new(&[]) else { return };
     let raw = RawDisk::open(&System::default(), &disk.attached.device).unwrap();

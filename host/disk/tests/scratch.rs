@@ -95,6 +95,7 @@ fn available() -> Vec<FileSystem> {
 }
 
 #[test]
+#[ignore = "needs root and losetup"]
 fn every_file_system_is_clean_afterwards_and_leaves_nothing_behind() {
     let Some(disk) = Disk::new(BYTES) else { return };
     let mut scratch = disk.scratch();
@@ -172,6 +173,7 @@ fn check_clean(disk: &Disk, name: &str) {
 }
 
 #[test]
+#[ignore = "needs root and losetup"]
 fn block_sizes_and_mount_options_reach_the_file_system() {
     let Some(disk) = Disk::new(BYTES) else { return };
     let mut scratch = disk.scratch();
@@ -197,6 +199,7 @@ fn block_sizes_and_mount_options_reach_the_file_system() {
 
 /// mkfs.vfat would use sectors of 4096 B and succeed.
 #[test]
+#[ignore = "needs root and losetup"]
 fn blocks_smaller_than_those_of_the_disk_are_refused() {
     let Some(disk) = Disk::with_options(BYTES, &["--sector-size", "4096"]) else {
         return;
@@ -230,6 +233,7 @@ fn blocks_smaller_than_those_of_the_disk_are_refused() {
 }
 
 #[test]
+#[ignore = "needs root and losetup"]
 fn a_disk_is_marked_from_the_first_write_to_the_last() {
     let Some(disk) = Disk::new(BYTES) else { return };
     assert_eq!(disk.open().marker(), None);
@@ -283,6 +287,7 @@ fn a_disk_is_marked_from_the_first_write_to_the_last() {
 }
 
 #[test]
+#[ignore = "needs root and losetup"]
 fn a_small_disk_is_refused_before_anything_is_written() {
     let Some(disk) = Disk::new(16 << 20) else {
         return;

@@ -198,6 +198,7 @@ fn python(directory: &Path, program: &str, args: &[&str]) -> String {
 }
 
 #[test]
+#[ignore = "needs python3 and pyulog"]
 fn pyulog_reads_the_contents_of_the_csv_files() {
     let bytes = recording();
     let csv = csv_files(&bytes);

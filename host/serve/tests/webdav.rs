@@ -52,6 +52,7 @@ fn litmus(suite: &str) -> (Vec<String>, usize) {
 }
 
 #[test]
+#[ignore = "needs litmus"]
 fn litmus_finds_no_fault_in_files_and_folders() {
     assert_eq!(litmus("basic"), (vec![], 16));
     assert_eq!(litmus("copymove"), (vec![], 13));
@@ -59,6 +60,7 @@ fn litmus_finds_no_fault_in_files_and_folders() {
 }
 
 #[test]
+#[ignore = "needs litmus"]
 fn litmus_finds_only_what_the_server_does_not_store() {
     // The server stores no properties of clients, which `owner_modify` sets.
     let expected = ["owner_modify"; 3];
@@ -70,6 +72,7 @@ fn litmus_finds_only_what_the_server_does_not_store() {
 }
 
 #[test]
+#[ignore = "needs rclone"]
 fn rclone_copies_compares_and_removes_folders() {
     let server = Server::start();
     let folder = server.outside().join("local");
@@ -120,6 +123,7 @@ fn rclone_copies_compares_and_removes_folders() {
 }
 
 #[test]
+#[ignore = "needs rclone"]
 fn rclone_keeps_the_time_of_a_file() {
     let server = Server::start();
     let path = server.outside().join("old.csv");
@@ -139,6 +143,7 @@ fn rclone_keeps_the_time_of_a_file() {
 }
 
 #[test]
+#[ignore = "needs cadaver"]
 fn cadaver_edits_under_a_lock() {
     let server = Server::start();
     fs::write(server.outside().join("local.csv"), "1,2\n").unwrap();
@@ -202,6 +207,7 @@ fn mounted(server: &Server) -> Option<Mounted<'_>> {
 
 // Folders are not listed: with davfs2 1.6.1 on Linux 6.18, that fails with "Invalid argument" on other servers as well.
 #[test]
+#[ignore = "needs root and /dev/fuse"]
 fn davfs2_mounts_a_drive_that_programs_change() {
     let server = Server::start();
     fs::create_dir(server.path("sub folder")).unwrap();

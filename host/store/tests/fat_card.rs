@@ -21,6 +21,7 @@ fn small_profile() -> Profile {
 }
 
 #[test]
+#[ignore = "needs fsck.fat"]
 fn a_formatted_card_is_clean_and_its_data_aligned() {
     for (capacity, cluster_bytes) in [
         (1u64 << 30, 8192),
@@ -59,6 +60,7 @@ fn a_cluster_size_that_results_in_fat12_is_rejected_with_a_remedy() {
 }
 
 #[test]
+#[ignore = "needs fsck.fat"]
 fn files_are_read_by_another_library_and_clean_for_fsck() {
     let board = Board::named("esp32").unwrap();
     let mut store = FatCard::new(&small_profile(), &board, 1).unwrap();

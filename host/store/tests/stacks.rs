@@ -200,6 +200,7 @@ fn check_with_fatfs(path: &std::path::Path) {
 }
 
 #[test]
+#[ignore = "needs fsck.fat"]
 fn files_of_every_stack_are_clean_and_readable_by_another_library() {
     for (name, _) in BOARDS {
         for cluster_bytes in [2048, 8192] {
@@ -537,6 +538,7 @@ fn stalling(pages_per_block: u32, program_us: u32) -> Profile {
 }
 
 #[test]
+#[ignore = "needs fsck.fat"]
 fn a_stall_in_a_burst_is_waited_out_without_losing_data() {
     for name in ["lpc43xx", "esp32-s3-spi"] {
         let profile = stalling(64, 20_000);

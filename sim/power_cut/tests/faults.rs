@@ -175,6 +175,7 @@ fn a_window_of_one_sample_is_exceeded_while_the_card_is_away() {
 /// Regression test: a shared file was named after the session of a stream that wrote nothing to it, and
 /// recovery gave the same file another name.
 #[test]
+#[ignore = "needs fsck.fat"]
 fn a_shared_file_is_named_after_its_first_header() {
     let mut cases = 0;
     let judged = run_scene(350, 7000..7004, |seed, result| {

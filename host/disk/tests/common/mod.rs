@@ -58,7 +58,7 @@ pub fn in_a_namespace(test: &str) -> bool {
         .args(["--mount", "--propagation", "private"])
         .arg(this);
     unshare
-        .args(["--exact", test, "--nocapture"])
+        .args(["--exact", test, "--include-ignored", "--nocapture"])
         .env(INSIDE, "1");
     match Command::new("unshare").args(["--mount", "true"]).status() {
         Ok(status) if status.success() => assert!(unshare.status().unwrap().success()),
