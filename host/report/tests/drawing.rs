@@ -114,6 +114,7 @@ fn share(label: &str) -> Option<f64> {
 }
 
 #[test]
+#[ignore = "needs chromium"]
 fn the_distribution_is_drawn_where_the_figures_are() {
     let report = figures_of(trace(), None);
     let plot = plot(
@@ -165,6 +166,7 @@ fn the_distribution_is_drawn_where_the_figures_are() {
 
 /// In a trace with more writes than points, two neighbouring stalls are drawn as two dots, one write apart.
 #[test]
+#[ignore = "needs chromium"]
 fn every_stall_is_drawn_where_points_are_groups() {
     let quick = (1_000, 200_000);
     let report = figures_of(trace_of(&[quick, (85_000, 1), (60_000, 1), quick]), None);
@@ -215,6 +217,7 @@ fn every_stall_is_drawn_where_points_are_groups() {
 }
 
 #[test]
+#[ignore = "needs chromium"]
 fn late_samples_and_missing_samples_are_drawn_where_they_are() {
     let mut trace = Trace::new(About::default());
     // 200 intervals of 1 ms; in their middle one of 5 ms, at their end one of 10 ms.
@@ -279,6 +282,7 @@ fn late_samples_and_missing_samples_are_drawn_where_they_are() {
 }
 
 #[test]
+#[ignore = "needs chromium"]
 fn a_comparison_draws_every_card_where_its_figures_are() {
     const OTHER_US: [(u64, u64); 3] = [(1_500, 8000), (12_500, 1900), (40_000, 100)];
     let all = [&LATENCIES_US[..], &OTHER_US];

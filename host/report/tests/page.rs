@@ -50,6 +50,7 @@ fn rendered(reports: &[Report]) -> String {
 }
 
 #[test]
+#[ignore = "needs chromium"]
 fn every_kind_of_report_is_drawn_without_failures() {
     let reports = [
         figures_of(trace(5000, false), None),
@@ -73,6 +74,7 @@ fn every_kind_of_report_is_drawn_without_failures() {
 }
 
 #[test]
+#[ignore = "needs chromium"]
 fn a_trace_has_all_plots() {
     let markup = rendered(&[figures_of(trace(5000, false), Some(50_000_000))]);
     for plot in [
@@ -102,6 +104,7 @@ fn with_energy(mut report: Report) -> Report {
 }
 
 #[test]
+#[ignore = "needs chromium"]
 fn energy_shares_the_time_axis_of_the_writes() {
     let writes = figures_of(data("traces/energy_writes.csv"), None);
     let markup = rendered(&[with_energy(writes)]);
@@ -124,6 +127,7 @@ fn energy_shares_the_time_axis_of_the_writes() {
 }
 
 #[test]
+#[ignore = "needs chromium"]
 fn several_runs_share_a_page() {
     let reports = [
         figures_of(trace(500, false), None),
