@@ -1,7 +1,7 @@
 //! The long lanes: what takes too long for every commit. CI runs a slice of one of them, chosen by the number of commits.
 
 use crate::run::{cargo, check, output_of, root};
-use crate::{boards, fuzz, power_cut, qemu, rp2040};
+use crate::{attack, boards, fuzz, power_cut, qemu, rp2040};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -13,7 +13,7 @@ struct Lane {
     slice: fn(u64) -> Result<usize, String>,
 }
 
-const LANES: [Lane; 6] = [
+const LANES: [Lane; 7] = [
     Lane {
         name: "states",
         whole: || tests_of("cardiograph-recorder", "100"),
@@ -45,6 +45,11 @@ const LANES: [Lane; 6] = [
         name: "coverage",
         whole: || tests_of("cardiograph-plan", "100"),
         slice: |_| slice_of("cardiograph-plan", &["--tests"]),
+    },
+    Lane {
+        name: "attack",
+        whole: attack::lane,
+        slice: attack::slice,
     },
     Lane {
         name: "probe",

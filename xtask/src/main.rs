@@ -58,6 +58,7 @@
 //! `cargo xtask fuzz SECONDS`: runs each fuzz target with libFuzzer for this time.
 
 mod arduino;
+mod attack;
 mod bench;
 mod boards;
 mod c;

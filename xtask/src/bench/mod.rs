@@ -60,8 +60,8 @@ fn cardiograph() -> PathBuf {
     target().join("release/cardiograph")
 }
 
-/// Creates an empty folder for the files of a benchmark.
-fn scratch(path: PathBuf) -> Result<PathBuf, String> {
+/// Creates an empty folder for the files of a benchmark or an attack.
+pub fn scratch(path: PathBuf) -> Result<PathBuf, String> {
     let _ = std::fs::remove_dir_all(&path);
     std::fs::create_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     Ok(path)
