@@ -56,13 +56,22 @@ fn on_one_line(message: impl Display) -> String {
     // A file name may contain any character; the message must stay on one line.
     let mut sentence = String::new();
     for character in message.to_string().chars() {
-        if character.is_control() {
+        if is_steering(character) {
             sentence.extend(character.escape_default());
         } else {
             sentence.push(character);
         }
     }
     sentence
+}
+
+/// Returns true for characters that control a terminal, end a line, or change the direction of text.
+pub fn is_steering(character: char) -> bool {
+    character.is_control()
+        || matches!(
+            character,
+            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+        )
 }
 
 /// Prints to standard output.

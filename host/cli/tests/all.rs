@@ -21,6 +21,8 @@ mod fit;
 mod flash_benchmark;
 mod flash_benchmark_programs;
 mod get;
+mod get_folders;
+mod get_hostile;
 mod interrupt;
 mod manual;
 mod own_files;

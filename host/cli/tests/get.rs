@@ -79,10 +79,11 @@ fn another_run_continues_and_notices_a_changed_file() {
         .lines()
         .find_map(|line| line.strip_prefix("ETag: "))
         .unwrap();
-    // Writes the files of an interrupted run: the first bytes, and the tag file with their source.
+    // Writes the files of an interrupted run: the first bytes, and the tag file with their source and number.
     let leave = |bytes: &[u8], from: &str| {
         fs::write(own.path().join("copy.part"), bytes).unwrap();
-        fs::write(own.path().join("copy.part.tag"), format!("{from}\n{tag}\n")).unwrap();
+        let text = format!("{from}\n{tag}\n{}\n", bytes.len());
+        fs::write(own.path().join("copy.part.tag"), text).unwrap();
     };
     leave(&file[..700_000], &url);
     let text = done(own.path(), &["get", &url, "-o", "copy"]);

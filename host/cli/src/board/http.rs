@@ -3,7 +3,7 @@
 use super::{End, Received, TEXT_BYTES_MAX, Test, failure};
 use crate::bench::Args;
 use crate::failure::Failure;
-use crate::get::client::Client;
+use crate::get::client::{Client, PATIENCE};
 use crate::get::url::Url;
 use crate::interrupt::Interrupt;
 use std::io::Read;
@@ -35,7 +35,7 @@ pub fn receive(
             "--baud applies to serial ports only; remove it",
         ));
     }
-    let client = Client::new(url.origin(), args.auth.as_deref(), interrupt);
+    let client = Client::new(url.origin(), args.auth.as_deref(), PATIENCE, interrupt);
     let request = url.at("/bench").with(&test.arguments());
     let response = client.post(&request);
     let response = response.map_err(|error| failure(address, &error.to_string()))?;

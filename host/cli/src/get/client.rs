@@ -1,5 +1,7 @@
 //! Requests to a server.
 
+use super::answer::strong_tag;
+use super::names::shown;
 use super::url::Url;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -7,22 +9,31 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde::Deserialize;
 use std::fmt;
-use std::time::Duration;
+use std::io::Read;
+use std::time::{Duration, Instant};
 use ureq::http::Response;
-use ureq::{Agent, Body, RequestBuilder};
+use ureq::{Agent, Body, BodyReader, RequestBuilder, Timeout};
 
 /// Longest wait for a connection.
 const CONNECT: Duration = Duration::from_secs(10);
-/// Longest wait for the next bytes. A recorder that needs its card may delay reads.
-const READ: Duration = Duration::from_secs(30);
+/// Default of the longest wait for the next bytes. A recorder that needs its card may delay reads.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+/// Number of bytes that a server must send within the longest wait for the next ones. A server that sends single bytes
+/// would otherwise keep the command forever.
+pub const SLOW_BYTES: u64 = 1000;
 /// Maximum length of a list.
 const LIST_BYTES_MAX: u64 = 64 << 20;
+/// Maximum length of the explanation of an error.
+const REASON_BYTES_MAX: u64 = 4096;
+/// Bytes per read.
+const PIECE_BYTES: usize = 128 << 10;
 
 /// A client of one server.
 pub struct Client<'a> {
     agent: Agent,
     origin: String,
     authorization: Option<String>,
+    patience: Duration,
     interrupt: &'a Interrupt,
 }
 
@@ -87,8 +98,15 @@ pub enum Found {
 pub struct Wanted {
     /// Offset of the first byte.
     pub start: u64,
-    /// Entity tag of the bytes before `start`.
+    /// Strong entity tag of the bytes before `start`.
     pub tag: Option<String>,
+}
+
+impl Wanted {
+    /// Returns true if the request is for the rest of a file; false if it is for the whole file.
+    pub fn is_rest(&self) -> bool {
+        self.start > 0 && self.tag.is_some()
+    }
 }
 
 /// Reason why a request got no usable response.
@@ -104,6 +122,10 @@ pub enum RequestError {
     CredentialsWrong,
     /// The server refused the request.
     Refused(u16, String),
+    /// The server redirects to this address, if it states one.
+    Redirected(String),
+    /// The response does not fit the request.
+    Wrong(String),
 }
 
 impl fmt::Display for RequestError {
@@ -124,25 +146,48 @@ impl fmt::Display for RequestError {
                 "" => write!(f, "the server answered with status {status}"),
                 text => write!(f, "the server answered: {text} (status {status})"),
             },
+            RequestError::Redirected(place) => write!(
+                f,
+                "the server redirects to another address ({place}), which is not followed; request that address if you \
+                 trust it"
+            ),
+            RequestError::Wrong(answer) => write!(f, "{answer}; check that the address is right"),
         }
     }
 }
 
 impl<'a> Client<'a> {
-    /// Creates a client; it connects when needed.
-    pub fn new(origin: &str, auth: Option<&str>, interrupt: &'a Interrupt) -> Client<'a> {
+    /// Creates a client; it connects when needed. `patience` is the longest wait for the next bytes.
+    pub fn new(
+        origin: &str,
+        auth: Option<&str>,
+        patience: Duration,
+        interrupt: &'a Interrupt,
+    ) -> Client<'a> {
         let config = Agent::config_builder()
             .http_status_as_error(false)
+            // A redirect could lead to another server, and lose the name of the file.
             .max_redirects(0)
-            .timeout_connect(Some(CONNECT))
-            .timeout_per_read(Some(READ))
+            // An encoded file could not be continued.
+            .accept_encoding("identity")
+            .timeout_resolve(Some(CONNECT.min(patience)))
+            .timeout_connect(Some(CONNECT.min(patience)))
+            .timeout_recv_response(Some(patience))
+            .timeout_per_read(Some(patience))
+            .timeout_per_write(Some(patience))
             .user_agent(concat!("cardiograph/", env!("CARGO_PKG_VERSION")));
         Client {
             agent: config.build().new_agent(),
             origin: origin.to_string(),
             authorization: auth.map(|auth| format!("Basic {}", BASE64_STANDARD.encode(auth))),
+            patience,
             interrupt,
         }
+    }
+
+    /// Returns the longest wait for the next bytes.
+    pub fn patience(&self) -> Duration {
+        self.patience
     }
 
     /// Fails after Ctrl-C.
@@ -153,15 +198,17 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Requests a file or part of it.
+    /// Requests a file or the rest of it.
     pub fn get(&self, url: &Url, wanted: &Wanted) -> Result<Response<Body>, RequestError> {
-        let mut request = self.authorized(self.agent.get(url.to_string()));
-        if let Some(tag) = wanted.tag.as_ref().filter(|_| wanted.start > 0) {
-            request = request
-                .header("Range", format!("bytes={}-", wanted.start))
-                .header("If-Range", tag);
-        }
-        self.usable(request.call())
+        self.usable(again_if_closed(|| {
+            let mut request = self.authorized(self.agent.get(url.to_string()));
+            if let Some(tag) = wanted.tag.as_ref().filter(|_| wanted.is_rest()) {
+                request = request
+                    .header("Range", format!("bytes={}-", wanted.start))
+                    .header("If-Range", tag);
+            }
+            request.call()
+        }))
     }
 
     /// Sends a request that changes something, without a body.
@@ -170,11 +217,12 @@ impl<'a> Client<'a> {
         self.usable(request.send_empty())
     }
 
-    /// Returns the length of a file, if the server states it.
-    pub fn length(&self, url: &Url) -> Result<Option<u64>, RequestError> {
-        let response = self.authorized(self.agent.head(url.to_string())).call();
-        let response = self.usable(response)?;
-        Ok(header(&response, "Content-Length").and_then(|length| length.parse().ok()))
+    /// Returns length and strong entity tag of a file, if the server states them.
+    pub fn describe(&self, url: &Url) -> Result<(Option<u64>, Option<String>), RequestError> {
+        let head = || self.authorized(self.agent.head(url.to_string())).call();
+        let response = expect_ok(self.usable(again_if_closed(head))?)?;
+        let length = header(&response, "Content-Length").and_then(|length| length.parse().ok());
+        Ok((length, strong_tag(&response)))
     }
 
     /// Returns the entries of a folder, or [`Found::File`] if the path is not that of a folder.
@@ -184,7 +232,7 @@ impl<'a> Client<'a> {
         match self.json(&list) {
             Ok(entries) => Ok(Found::Folder(entries)),
             Err(RequestError::Refused(..)) => Ok(Found::File),
-            Err(error) => Err(Failure::new(format!("{}: {error}", self.origin))),
+            Err(error) => Err(self.failure(&error)),
         }
     }
 
@@ -192,7 +240,26 @@ impl<'a> Client<'a> {
     pub fn groups(&self, kind: &str) -> Result<Vec<Group>, Failure> {
         let url = Url::parse(&self.origin).map_err(Failure::new)?;
         let groups = self.json(&url.at(&format!("/{kind}")));
-        groups.map_err(|error| Failure::new(format!("{}: {error}", self.origin)))
+        groups.map_err(|error| self.failure(&error))
+    }
+
+    /// Reads a response. Fails if the server sends it too slowly.
+    pub fn read<'b>(&self, response: &'b mut Response<Body>) -> Reading<'b> {
+        Reading {
+            body: response.body_mut().as_reader(),
+            piece: vec![0; PIECE_BYTES],
+            patience: self.patience,
+            may_be_slow: false,
+            since: Instant::now(),
+            bytes: 0,
+        }
+    }
+
+    fn failure(&self, error: &RequestError) -> Failure {
+        match self.check_interrupt() {
+            Err(interrupted) => interrupted,
+            Ok(()) => Failure::new(format!("{}: {error}", self.origin)),
+        }
     }
 
     fn authorized<B>(&self, request: RequestBuilder<B>) -> RequestBuilder<B> {
@@ -202,19 +269,14 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Returns a response with a status below 400, or 416; anything else is an error.
+    /// Returns a response with a status below 300, or 416; anything else is an error.
     fn usable(
         &self,
         response: Result<Response<Body>, ureq::Error>,
     ) -> Result<Response<Body>, RequestError> {
-        let mut response = response.map_err(|error| {
-            RequestError::Connection(match error {
-                ureq::Error::Io(error) => error.to_string(),
-                other => other.to_string(),
-            })
-        })?;
+        let mut response = response.map_err(|error| connection_error(error, self.patience))?;
         let status = response.status().as_u16();
-        if status < 400 || status == 416 {
+        if status < 300 || status == 416 {
             return Ok(response);
         }
         Err(match status {
@@ -224,28 +286,127 @@ impl<'a> Client<'a> {
                 let wait = header(&response, "Retry-After").and_then(|wait| wait.parse().ok());
                 RequestError::Busy(Duration::from_secs(wait.unwrap_or(1)))
             }
+            301..=303 | 307 | 308 => {
+                let place = header(&response, "Location").unwrap_or("not stated");
+                RequestError::Redirected(shown(place))
+            }
             _ => {
-                let text = response.body_mut().read_to_string().unwrap_or_default();
-                let first = text.lines().next().unwrap_or_default();
-                RequestError::Refused(status, first.chars().take(200).collect())
+                let text = self.text(&mut response, REASON_BYTES_MAX);
+                let text = String::from_utf8_lossy(&text.unwrap_or_default()).into_owned();
+                RequestError::Refused(status, shown(text.lines().next().unwrap_or_default()))
             }
         })
     }
 
+    /// Reads a whole body.
+    fn text(&self, response: &mut Response<Body>, bytes_max: u64) -> Result<Vec<u8>, RequestError> {
+        let (mut text, mut reading) = (Vec::new(), self.read(response));
+        while let Some(piece) = reading.next()? {
+            text.extend_from_slice(piece);
+            if text.len() as u64 > bytes_max {
+                let limit =
+                    format!("the server sent more than {bytes_max} bytes in place of a list");
+                return Err(RequestError::Wrong(limit));
+            }
+            if self.interrupt.is_raised() {
+                return Err(RequestError::Connection("interrupted".to_string()));
+            }
+        }
+        Ok(text)
+    }
+
     fn json<T: serde::de::DeserializeOwned>(&self, url: &Url) -> Result<T, RequestError> {
-        let mut response = self.get(url, &Wanted::default())?;
-        let text = response.body_mut().with_config().limit(LIST_BYTES_MAX);
-        let text = text
-            .read_to_string()
-            .map_err(|error| RequestError::Connection(error.to_string()))?;
-        serde_json::from_str(&text).map_err(|error| {
-            let text = format!("a list that cannot be read ({error})");
-            RequestError::Refused(200, text)
+        let mut response = expect_ok(self.get(url, &Wanted::default())?)?;
+        let text = self.text(&mut response, LIST_BYTES_MAX)?;
+        serde_json::from_slice(&text).map_err(|error| {
+            let error = shown(&error.to_string());
+            RequestError::Wrong(format!("the server's list cannot be read ({error})"))
         })
     }
 }
 
+/// A response that is read piece by piece.
+pub struct Reading<'a> {
+    body: BodyReader<'a>,
+    piece: Vec<u8>,
+    patience: Duration,
+    may_be_slow: bool,
+    /// Start of the present period, and number of bytes received in it.
+    since: Instant,
+    bytes: u64,
+}
+
+impl Reading<'_> {
+    /// Accepts any speed: a recording grows as slowly as its samples arrive.
+    pub fn at_any_speed(mut self) -> Self {
+        self.may_be_slow = true;
+        self
+    }
+
+    /// Returns the next bytes, or `None` at the end.
+    pub fn next(&mut self) -> Result<Option<&[u8]>, RequestError> {
+        let read = self.body.read(&mut self.piece);
+        let bytes = read.map_err(|error| connection_error(error.into(), self.patience))?;
+        self.bytes += bytes as u64;
+        if self.since.elapsed() >= self.patience {
+            if bytes > 0 && self.bytes < SLOW_BYTES && !self.may_be_slow {
+                return Err(RequestError::Wrong(format!(
+                    "the server sent fewer than {SLOW_BYTES} bytes in {}",
+                    humantime::format_duration(self.patience)
+                )));
+            }
+            (self.since, self.bytes) = (Instant::now(), 0);
+        }
+        Ok(Some(&self.piece[..bytes]).filter(|piece| !piece.is_empty()))
+    }
+}
+
+/// Sends a request, and once more if the connection was closed: the server may have closed it after an earlier response,
+/// just as this request was sent.
+fn again_if_closed(
+    send: impl Fn() -> Result<Response<Body>, ureq::Error>,
+) -> Result<Response<Body>, ureq::Error> {
+    use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    let closed = [
+        UnexpectedEof,
+        ConnectionReset,
+        ConnectionAborted,
+        BrokenPipe,
+    ];
+    match send() {
+        Err(ureq::Error::Io(error)) if closed.contains(&error.kind()) => send(),
+        sent => sent,
+    }
+}
+
+/// Returns the error of a connection as a sentence.
+fn connection_error(error: ureq::Error, patience: Duration) -> RequestError {
+    let patience = humantime::format_duration(patience);
+    RequestError::Connection(match error {
+        ureq::Error::Io(error) => error.to_string(),
+        ureq::Error::Timeout(Timeout::Resolve | Timeout::Connect) => {
+            "no connection to the server in time".to_string()
+        }
+        ureq::Error::Timeout(_) => format!(
+            "the server did not answer within {patience}, or stopped in the middle of an answer; allow more with --timeout"
+        ),
+        other => other.to_string(),
+    })
+}
+
+/// Refuses a response whose status is not 200.
+fn expect_ok(response: Response<Body>) -> Result<Response<Body>, RequestError> {
+    match response.status().as_u16() {
+        200 => Ok(response),
+        status @ 400.. => Err(RequestError::Refused(status, String::new())),
+        status => {
+            let text = format!("the server answered with status {status}");
+            Err(RequestError::Wrong(text))
+        }
+    }
+}
+
 /// Returns a header field of a response.
-pub fn header<'a>(response: &'a Response<Body>, name: &str) -> Option<&'a str> {
+pub fn header<'a, B>(response: &'a Response<B>, name: &str) -> Option<&'a str> {
     response.headers().get(name)?.to_str().ok()
 }

@@ -6,9 +6,11 @@
 //!         └── session or day ── list, or one tar file
 //! ```
 
+mod answer;
 pub mod client;
 mod download;
 mod folder;
+mod names;
 mod partial;
 pub mod url;
 
@@ -16,16 +18,20 @@ use crate::failure::{Failure, print};
 use crate::interrupt::Interrupt;
 use crate::outputs::is_standard_output;
 use crate::shared::{self, Shared};
+use cardiograph_report::values::duration;
 use client::{Client, Found};
 use download::{Download, Outcome};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use url::Url;
 
 /// List and download files from a Cardiograph server.
 #[derive(clap::Args)]
 #[command(after_help = "\
-A download goes to a file whose name ends with .part until it is complete. After an interruption, the same command continues it, even if the file has grown in the meantime. If the connection is lost, the download resumes automatically. An existing file is skipped if it is complete, and replaced only if the server's file begins with its contents, as after another download during the recording.
+A download goes to a file whose name ends with .part until it is complete. After an interruption, the same command continues it, even if the file has grown in the meantime. If the connection is lost, the download resumes automatically. An existing file is skipped if it is complete, and replaced only if the server's file begins with its contents, as after another download during the recording. Files get the time of the server's files.
+
+Servers are not trusted: redirects and symbolic links are not followed, and names that begin with a dot, lead to another folder or contain control characters are refused.
 
 Examples:
   cardiograph get 192.168.4.1                                    list the files of a logger
@@ -60,6 +66,10 @@ pub struct Get {
     #[arg(long, value_name = "USER:PASSWORD")]
     pub auth: Option<String>,
 
+    /// Longest wait for an answer or for its next bytes
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30s")]
+    pub timeout: Duration,
+
     #[command(flatten)]
     pub shared: Shared,
 }
@@ -69,11 +79,19 @@ pub fn run(args: &Get) -> Result<(), Failure> {
     args.shared.apply([""; 0]);
     let url = Url::parse(&args.url).map_err(Failure::new)?;
     let interrupt = Interrupt::catch()?;
-    let client = Client::new(url.origin(), args.auth.as_deref(), &interrupt);
+    let auth = args.auth.as_deref();
+    let client = Client::new(url.origin(), auth, args.timeout, &interrupt);
     for (wanted, kind) in [(&args.session, "sessions"), (&args.day, "days")] {
         match wanted.as_deref() {
             Some("") => return print(&folder::group_list(&client, kind)?),
             Some(name) => {
+                if args.output.is_none()
+                    && let Err(reason) = names::check(name)
+                {
+                    return Err(Failure::new(format!(
+                        "{name}: this name {reason}; name the output with -o"
+                    )));
+                }
                 let url = url.at(&format!("/{kind}/{}", url::encoded(name)));
                 return fetch(args, &client, &url, &format!("{name}.tar"));
             }

@@ -1,5 +1,6 @@
 //! Addresses of files on a server.
 
+use super::names;
 use percent_encoding::{
     AsciiSet, CONTROLS, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode,
 };
@@ -125,9 +126,11 @@ impl Url {
     pub fn file_name(&self) -> Result<String, String> {
         let last = self.path.rsplit('/').next().unwrap_or_default();
         let name = percent_decode_str(last).decode_utf8_lossy().into_owned();
-        match is_safe(&name) {
-            true => Ok(name),
-            false => Err(format!("{self}: has no file name; name the output with -o")),
+        match names::check(&name) {
+            Ok(()) => Ok(name),
+            Err(reason) => Err(format!(
+                "{self}: the name of the file {reason}; name the output with -o"
+            )),
         }
     }
 }
@@ -145,12 +148,6 @@ impl fmt::Display for Url {
 /// Encodes a name as one component of a path.
 pub fn encoded(name: &str) -> String {
     utf8_percent_encode(name, IN_NAME).to_string()
-}
-
-/// Returns true if a name from a server cannot refer to anything outside the output directory.
-pub fn is_safe(name: &str) -> bool {
-    let is_bad = |character: char| character == '/' || character.is_control();
-    !name.is_empty() && name != "." && name != ".." && !name.contains(is_bad)
 }
 
 #[cfg(test)]
@@ -179,7 +176,7 @@ mod tests {
         let name = |text| Url::parse(text).unwrap().file_name();
         assert_eq!(name("h/a/LOG%201.CSV").unwrap(), "LOG 1.CSV");
         assert_eq!(name("h/%C3%A9").unwrap(), "é");
-        for text in ["h", "h/a/..", "h/%2e%2e", "h/a%2fb", "h/a%00"] {
+        for text in ["h", "h/a/..", "h/%2e%2e", "h/a%2fb", "h/a%00", "h/.a"] {
             assert!(name(text).is_err(), "{text}");
         }
         let folder = Url::parse("h/a").unwrap();

@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each file of tests uses a part")]
 
+pub mod hostile;
 pub mod loop_disk;
 pub mod mount;
 pub mod promise;
