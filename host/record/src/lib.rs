@@ -33,6 +33,8 @@ mod live;
 #[cfg(not(target_family = "wasm"))]
 mod live_stream;
 #[cfg(not(target_family = "wasm"))]
+mod local_time;
+#[cfg(not(target_family = "wasm"))]
 mod monitor;
 #[cfg(not(target_family = "wasm"))]
 mod recovery;
@@ -63,10 +65,12 @@ pub use live::{
 #[cfg(not(target_family = "wasm"))]
 pub use live_stream::{LiveProgress, LiveStreaming, input_in_directory, stream_in_directory};
 #[cfg(not(target_family = "wasm"))]
+pub use local_time::{dos_time_now, unix_s_of_local};
+#[cfg(not(target_family = "wasm"))]
 pub use monitor::{Monitor, MonitorFigures, Monitored, WriteFigures};
 #[cfg(not(target_family = "wasm"))]
 pub use recovery::{
-    RecoverError, RecoveredFile, Recovery, RecoveryAction, TargetKind, dos_time_now, recover_path,
+    RecoverError, RecoveredFile, Recovery, RecoveryAction, TargetKind, recover_path,
 };
 pub use result::{Problem, Progress, RecordingResult, StreamError, StreamResult};
 pub use samples::{BINARY_SAMPLE_BYTES_MAX, BINARY_SAMPLE_BYTES_MIN, BinarySamples};

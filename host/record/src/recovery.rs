@@ -4,12 +4,10 @@ use crate::card_file::{CardFile, CardFileError};
 use crate::directory::{Access, DirectoryError, Repair, open_directory};
 use crate::finding::Finding;
 use crate::live::block_on;
-use cardiograph_recorder::{
-    Blocks, DosTime, Event, FatError, FatVolume, StartError, Volume, recover,
-};
+use crate::local_time::dos_time_now;
+use cardiograph_recorder::{Blocks, Event, FatError, FatVolume, StartError, Volume, recover};
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Journal file on the card of a recorder.
 const CARD_JOURNAL: &str = "CARDIOGR.JNL";
@@ -195,60 +193,4 @@ fn is_card(directory: &Path) -> bool {
     [CARD_JOURNAL.to_string(), CARD_JOURNAL.to_lowercase()]
         .iter()
         .any(|name| directory.join(name).is_file())
-}
-
-/// Returns the current time in UTC, in the format of FAT directory entries.
-pub fn dos_time_now() -> DosTime {
-    let elapsed = SystemTime::now().duration_since(UNIX_EPOCH);
-    dos_time(elapsed.map_or(0, |elapsed| elapsed.as_secs()))
-}
-
-fn dos_time(unix_s: u64) -> DosTime {
-    let (days, second) = (unix_s / 86_400, unix_s % 86_400);
-    // In this calculation, years begin in March, so that the leap day is the last day of a year (Hinnant, chrono
-    // algorithms).
-    let days = days + 719_468;
-    let (era, day) = (days / 146_097, days % 146_097);
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let day_of_year = day - (365 * year + year / 4 - year / 100);
-    let month_index = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_index + 2) / 5 + 1;
-    let month = if month_index < 10 {
-        month_index + 3
-    } else {
-        month_index - 9
-    };
-    let (hour, minute, pair) = (second / 3600, second / 60 % 60, second % 60 / 2);
-    let year = 400 * era + year + u64::from(month <= 2);
-    let Some(years) = year.checked_sub(1980).filter(|years| *years < 128) else {
-        return DosTime::NO_CLOCK;
-    };
-    DosTime {
-        date: (years << 9 | month << 5 | day) as u16,
-        time: (hour << 11 | minute << 5 | pair) as u16,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Expected values from `date -u -d @SECONDS`.
-    #[test]
-    fn unix_times_become_calendar_dates() {
-        for (unix_s, (year, month, day), (hour, minute, second)) in [
-            (315_532_800, (1980, 1, 1), (0, 0, 0)),
-            (951_782_400, (2000, 2, 29), (0, 0, 0)),
-            (1_709_251_199, (2024, 2, 29), (23, 59, 59)),
-            (1_709_251_200, (2024, 3, 1), (0, 0, 0)),
-            (4_102_444_799, (2099, 12, 31), (23, 59, 59)),
-        ] {
-            let expected = DosTime {
-                date: (year - 1980) << 9 | month << 5 | day,
-                time: (hour << 11) + (minute << 5) + second / 2,
-            };
-            assert_eq!(dos_time(unix_s), expected, "{unix_s}");
-        }
-        assert_eq!(dos_time(0), DosTime::NO_CLOCK);
-    }
 }
