@@ -23,8 +23,14 @@ function bytesText(bytes) {
   return `${bytes.toFixed(digits)} ${['B', 'kB', 'MB', 'GB', 'TB'][unit]}`;
 }
 
-// Times of a card are local times without a zone; the server sends them as if in UTC.
-const timeText = (s) => new Date(s * 1000).toISOString().slice(0, 16).replace('T', ' ');
+/** Local time of the browser, with its zone at that date: 2026-11-29 18:04 +01:00. */
+function timeText(s) {
+  const time = new Date(s * 1000), eastMin = -time.getTimezoneOffset();
+  const shifted = new Date(s * 1000 + eastMin * 60000).toISOString().slice(0, 16).replace('T', ' ');
+  const digits = (number) => String(number).padStart(2, '0');
+  const zone = digits(Math.floor(Math.abs(eastMin) / 60)) + ':' + digits(Math.abs(eastMin) % 60);
+  return `${shifted} ${eastMin < 0 ? '-' : '+'}${zone}`;
+}
 
 const note = make('p', { id: 'note', role: 'status' });
 function say(text, isBad = false) {

@@ -86,6 +86,22 @@ const tests = {
     assert.equal(await fetched('/a.txt'), 'again');
   },
 
+  async 'times are local, with their zone'() {
+    const list = await (await fetch(`${server.url}/list?dir=/`)).json();
+    const { time } = list.find((entry) => entry.name === 'a.txt');
+    for (const timezoneId of ['UTC', 'Asia/Kolkata', 'America/St_Johns']) {
+      const page = await open('/', { timezoneId });
+      await lists(page, 'a.txt');
+      const shown = await page.textContent('tr:has(a.name:text-is("a.txt")) td:nth-child(3)');
+      const format = (locale, options) => new Intl.DateTimeFormat(locale, { timeZone: timezoneId, ...options });
+      const local = format('sv-SE', { dateStyle: 'short', timeStyle: 'short' }).format(time * 1000);
+      const parts = format('en', { timeZoneName: 'longOffset' }).formatToParts(time * 1000);
+      const zone = parts.find((part) => part.type === 'timeZoneName').value.slice(3) || '+00:00';
+      assert.equal(shown, `${local} ${zone}`);
+      await page.context().close();
+    }
+  },
+
   async 'columns sort in both directions, with folders in front'() {
     const page = await open();
     await lists(page, 'a.txt');

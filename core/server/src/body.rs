@@ -78,6 +78,17 @@ impl<'h> Body<'h> {
         self.expects_continue
     }
 
+    /// Returns the number of bytes of the body that have not been received yet, at most; bodies in chunks have no limit.
+    pub(crate) fn missing_bytes(&self) -> u64 {
+        match self.part {
+            Part::End => 0,
+            Part::Bytes(left) if !self.is_chunked => {
+                left.saturating_sub((self.end - self.at) as u64)
+            }
+            _ => u64::MAX,
+        }
+    }
+
     /// Returns the range of bytes in the tail of the buffer that were received after the body.
     pub(crate) fn rest(&self) -> Range<usize> {
         self.at..self.end

@@ -16,6 +16,11 @@ use core::fmt::Write as _;
 
 /// Seconds from 1970-01-01 to 1980-01-01, the beginning of the time in directory entries.
 const DOS_EPOCH_S: u64 = 315_532_800;
+/// Space that clients leave free by default, in bytes, on a large card, and part of a small one.
+const FREE_BYTES: u64 = 64 << 20;
+const FREE_SHARE: u64 = 8;
+/// Space that a new directory takes at most.
+const DIRECTORY_BYTES: u64 = 64 << 10;
 /// Flag in a position that marks recordings in progress; the other bits are a slot.
 const IN_PROGRESS: u64 = 1 << 63;
 
@@ -25,6 +30,10 @@ pub struct CardStorage<'d, 'a> {
     files: CardFiles<'d, 'a>,
     /// Position in the index that the last call of `record` reached.
     index: Cell<Option<RecordingPosition>>,
+    /// Space that clients leave free, in bytes; `None` for the default.
+    keep_free: Option<u64>,
+    /// Converts a time of a directory entry, as if in UTC, to s since 1970.
+    unix_s: fn(u64) -> u64,
 }
 
 /// An open file of a card.
@@ -43,6 +52,8 @@ pub struct CardUpload<'d, 'a> {
     filled: usize,
     /// Number of blocks written.
     blocks: u32,
+    /// The length is known, and reserved.
+    is_reserved: bool,
 }
 
 impl CardUpload<'_, '_> {
@@ -82,6 +93,58 @@ impl<'d, 'a> CardStorage<'d, 'a> {
             desk,
             files: CardFiles::new(desk),
             index: Cell::new(None),
+            keep_free: None,
+            unix_s: core::convert::identity,
+        }
+    }
+
+    /// Sets the space that clients leave free for the recorder, in bytes. The default is 64 MiB, or an eighth of a small
+    /// card. It does not hold on a card whose free space is unknown, as with FAT16.
+    #[must_use]
+    pub fn keeping_free(mut self, bytes: Option<u64>) -> Self {
+        self.keep_free = bytes;
+        self
+    }
+
+    /// Sets the zone of the times in directory entries: a function from these times, as if they were in UTC, to s since
+    /// 1970. Without it, they are in UTC, as a recorder on a board writes them.
+    #[must_use]
+    pub fn with_zone(mut self, unix_s: fn(u64) -> u64) -> Self {
+        self.unix_s = unix_s;
+        self
+    }
+
+    fn stat_of(&self, file: &CardFile, epoch: Option<u32>) -> Stat {
+        let modified_s = file.modified().and_then(seconds_of).map(self.unix_s);
+        let version = match epoch {
+            Some(epoch) => Version::Appended { epoch },
+            None => {
+                let place = u64::from(file.first_cluster()) << 32;
+                let generation = place ^ file.bytes() ^ modified_s.unwrap_or(0) << 16;
+                Version::Whole { generation }
+            }
+        };
+        Stat {
+            kind: match file.is_directory() {
+                true => Kind::Directory,
+                false => Kind::File,
+            },
+            bytes: file.bytes(),
+            modified_s,
+            version,
+            is_growing: file.growing().is_some(),
+        }
+    }
+
+    /// Fails if less than the recorder needs would remain.
+    fn check_room(&self, bytes: u64) -> Result<(), Error> {
+        let Some((total, Some(free))) = self.desk.space_bytes() else {
+            return Ok(());
+        };
+        let keep_free = self.keep_free.unwrap_or(FREE_BYTES.min(total / FREE_SHARE));
+        match free >= bytes.saturating_add(keep_free) {
+            true => Ok(()),
+            false => Err(Error::Full),
         }
     }
 
@@ -168,7 +231,7 @@ impl<'d, 'a> Storage for CardStorage<'d, 'a> {
     }
 
     fn stat(&self, file: &CardStorageFile) -> Stat {
-        stat_of(&file.file, file.epoch)
+        self.stat_of(&file.file, file.epoch)
     }
 
     async fn refresh(&self, file: &mut CardStorageFile) -> Result<(), Error> {
@@ -213,7 +276,7 @@ impl<'d, 'a> Storage for CardStorage<'d, 'a> {
             let epoch = found.file.growing().map(|file| file.epoch);
             Entry {
                 name: found.name,
-                stat: stat_of(&found.file, epoch),
+                stat: self.stat_of(&found.file, epoch),
                 is_approximate: false,
             }
         }))
@@ -232,18 +295,24 @@ impl<'d, 'a> Storage for CardStorage<'d, 'a> {
             Ok(_) | Err(FileError::NotFound) => (),
             Err(error) => return Err(error.into()),
         }
+        let is_reserved = bytes.is_some();
         let bytes = bytes.unwrap_or(0);
+        self.check_room(bytes)?;
         let number = self
             .desk
             .change(Change::BeginUpload { bytes }, None)
             .await?;
-        Ok(CardUpload {
+        let upload = CardUpload {
             desk: self.desk,
             number: Some(number),
             buffer: None,
             filled: 0,
             blocks: 0,
-        })
+            is_reserved,
+        };
+        // Another upload may have taken the room meanwhile.
+        self.check_room(0)?;
+        Ok(upload)
     }
 
     async fn append(&self, upload: &mut CardUpload<'d, 'a>, bytes: &[u8]) -> Result<(), Error> {
@@ -263,6 +332,9 @@ impl<'d, 'a> Storage for CardStorage<'d, 'a> {
             upload.filled += count;
             bytes = later;
             if is_full {
+                if !upload.is_reserved {
+                    self.check_room(upload.filled as u64)?;
+                }
                 upload.write().await?;
             }
         }
@@ -312,6 +384,7 @@ impl<'d, 'a> Storage for CardStorage<'d, 'a> {
 
     async fn make_directory(&self, path: &str) -> Result<(), Error> {
         check_length(path)?;
+        self.check_room(DIRECTORY_BYTES)?;
         self.change(Change::MakeDirectory { path }).await
     }
 
@@ -331,7 +404,8 @@ impl<'d, 'a> Storage for CardStorage<'d, 'a> {
             };
             // Another program may have deleted it.
             if let Ok(file) = self.files.open_recording(found.record.id).await {
-                return Ok(Some(finished_recording(&found, &file)));
+                let stat = self.stat_of(&file, None);
+                return Ok(Some(finished_recording(&found, stat)));
             }
         }
         let slot = (position.0 & !IN_PROGRESS) as u8;
@@ -384,28 +458,6 @@ fn is_recording(name: &str) -> bool {
         && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-fn stat_of(file: &CardFile, epoch: Option<u32>) -> Stat {
-    let modified_s = file.modified().and_then(seconds_of);
-    let version = match epoch {
-        Some(epoch) => Version::Appended { epoch },
-        None => {
-            let place = u64::from(file.first_cluster()) << 32;
-            let generation = place ^ file.bytes() ^ modified_s.unwrap_or(0) << 16;
-            Version::Whole { generation }
-        }
-    };
-    Stat {
-        kind: match file.is_directory() {
-            true => Kind::Directory,
-            false => Kind::File,
-        },
-        bytes: file.bytes(),
-        modified_s,
-        version,
-        is_growing: file.growing().is_some(),
-    }
-}
-
 /// Returns the seconds since 1970-01-01, taking the local time of the entry as UTC; `None` without a clock.
 fn seconds_of(time: DosTime) -> Option<u64> {
     if time == DosTime::NO_CLOCK || time.date == 0 {
@@ -453,7 +505,7 @@ fn session_of(session: &ShortText) -> SessionName {
     session.as_str().parse().unwrap_or_default()
 }
 
-fn finished_recording(found: &IndexRecord, file: &CardFile) -> Recording {
+fn finished_recording(found: &IndexRecord, stat: Stat) -> Recording {
     let record = &found.record;
     Recording {
         path: path_of(record.id),
@@ -464,7 +516,7 @@ fn finished_recording(found: &IndexRecord, file: &CardFile) -> Recording {
         samples: record.samples,
         gaps: record.gaps,
         lost: record.lost,
-        stat: stat_of(file, None),
+        stat,
     }
 }
 

@@ -35,11 +35,15 @@ impl ChunkLine {
             }
             (State::Size, byte) => match char::from(byte).to_digit(16) {
                 // 60 bits: sums of sizes never overflow.
-                Some(digit) if self.digits < 15 => {
+                Some(digit) if self.size < 1 << 56 => {
                     self.size = self.size << 4 | u64::from(digit);
-                    self.digits += 1;
+                    self.digits = self.digits.saturating_add(1);
                 }
-                Some(_) => return None,
+                // Not a size, but perhaps a trailer field.
+                Some(_) => {
+                    self.state = State::Text;
+                    self.digits = 0;
+                }
                 None => self.state = State::Text,
             },
             (State::Text, _) => (),

@@ -55,7 +55,9 @@ impl Error {
             Error::Changed => "the file has changed in the meantime; repeat the request",
             Error::OtherCard => "the card was exchanged; repeat the request",
             Error::Busy => "the recorder needs the card; try again later",
-            Error::Full => "the card is full; remove files first",
+            Error::Full => {
+                "the card is full, or has only the space that the recorder needs; remove files first"
+            }
             Error::TooLarge => "the file is larger than the storage supports; split it",
             Error::CardFailed => "the card failed; check it",
             Error::NoCard => "there is no card; insert one",

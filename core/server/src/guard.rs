@@ -69,17 +69,65 @@ pub(crate) fn contains(fields: &[Header], name: &str, word: &str) -> bool {
         .any(|item| item.trim_matches([' ', '\t']).eq_ignore_ascii_case(word))
 }
 
+/// Replaces the host of a request by the one that the client sent to a trusted proxy: `X-Forwarded-Host` and
+/// `X-Forwarded-Proto`, or else `host` and `proto` of `Forwarded` (RFC 7239). Of several values, the last one is that of the
+/// trusted proxy.
+///
+/// # Errors
+/// 421 if the proxy did not use a name of this server: a page for whose name an attacker returns the address of this
+/// server can set these fields, too. 403 if the origin has another scheme.
+#[cfg(feature = "computer")]
+pub(crate) fn believe(head: &mut Head, config: &Config) -> Result<(), Refused> {
+    check_host(head, config)?;
+    let forwarded = head.field("Forwarded")?;
+    let value = |name, parameter| -> Result<_, Refused> {
+        let field = head.field(name)?.and_then(last);
+        Ok(field.or_else(|| forwarded_value(last(forwarded?)?, parameter)))
+    };
+    let host = value("X-Forwarded-Host", "host")?;
+    let scheme = value("X-Forwarded-Proto", "proto")?;
+    if let (Some(origin), Some(scheme)) = (head.fields.origin, scheme) {
+        let of_origin = origin.split_once("://").map(|(scheme, _)| scheme);
+        if !of_origin.is_some_and(|of_origin| of_origin.eq_ignore_ascii_case(scheme)) {
+            return Err(CROSS_SITE);
+        }
+    }
+    head.host = host.or(head.host);
+    Ok(())
+}
+
+/// Returns the last item of a list.
+#[cfg(feature = "computer")]
+fn last(list: &str) -> Option<&str> {
+    list.rsplit(',').next().map(str::trim)
+}
+
+/// Returns a parameter of an element of `Forwarded`, without its quotation marks.
+#[cfg(feature = "computer")]
+fn forwarded_value<'b>(element: &'b str, name: &str) -> Option<&'b str> {
+    element.split(';').find_map(|pair| {
+        let (found, value) = pair.split_once('=')?;
+        let is_it = found.trim().eq_ignore_ascii_case(name);
+        is_it.then(|| value.trim().trim_matches('"'))
+    })
+}
+
+fn check_host(head: &Head, config: &Config) -> Result<(), Refused> {
+    match head.host {
+        Some(host) if !is_own(host, config.names) => Err(Refused::new(
+            Status::MisdirectedRequest,
+            "use the IP address of this server, or a name that it knows",
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// Decides whether a request may be routed.
 ///
 /// # Errors
 /// 421 for a foreign `Host`, 403 for requests that a page of another site caused.
 pub fn admit(head: &Head, config: &Config) -> Result<(), Refused> {
-    if head.host.is_some_and(|host| !is_own(host, config.names)) {
-        return Err(Refused::new(
-            Status::MisdirectedRequest,
-            "use the IP address of this server, or a name that it knows",
-        ));
-    }
+    check_host(head, config)?;
     match head.fields.origin {
         Some(origin) if !is_same_origin(origin, head.host) => return Err(CROSS_SITE),
         _ => (),

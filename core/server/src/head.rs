@@ -96,6 +96,8 @@ pub struct Fields<'b> {
     pub if_range: Option<&'b str>,
     /// The request has a field `If`.
     pub has_if: bool,
+    /// The request has a field `If-Unmodified-Since`.
+    pub has_unmodified_since: bool,
     pub origin: Option<&'b str>,
     pub range: Option<&'b str>,
     pub sec_fetch_site: Option<&'b str>,
@@ -104,7 +106,8 @@ pub struct Fields<'b> {
 impl Fields<'_> {
     /// Returns true if the request applies only to some states of its target.
     pub(crate) fn has_condition(&self) -> bool {
-        self.if_match.is_some() || self.if_none_match.is_some() || self.has_if
+        let has_tags = self.if_match.is_some() || self.if_none_match.is_some();
+        has_tags || self.has_if || self.has_unmodified_since
     }
 }
 
@@ -180,6 +183,7 @@ pub fn parse(bytes: &[u8]) -> Result<Head<'_>, Refused> {
             if_none_match: value("If-None-Match")?,
             if_range: value("If-Range")?,
             has_if: value("If")?.is_some(),
+            has_unmodified_since: value("If-Unmodified-Since")?.is_some(),
             origin: value("Origin")?,
             range: value("Range")?,
             sec_fetch_site: value("Sec-Fetch-Site")?,

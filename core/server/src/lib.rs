@@ -85,6 +85,8 @@ mod card;
 mod card_recorder;
 mod chunk;
 mod dav;
+#[cfg(feature = "computer")]
+mod direct;
 mod error;
 mod guard;
 mod head;
@@ -113,6 +115,8 @@ pub use bench::{BENCH_LINE_BYTES_MAX, Bench, Next, Payload, WriteTest, bench_ref
 pub use card::{CardStorage, CardStorageFile, CardUpload};
 pub use card_recorder::{Actions, CardRecorder, LiveStream};
 pub use dav::Depth;
+#[cfg(feature = "computer")]
+pub use direct::{Direct, Peer, Sent};
 pub use error::Error;
 pub use guard::{Content, admit};
 pub use head::{Fields, Head, Method, parse};

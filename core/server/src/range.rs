@@ -1,7 +1,9 @@
 //! Ranges and entity tags.
 
-use crate::head::Fields;
+use crate::head::{Fields, Head};
+use crate::status::Refused;
 use crate::storage::{Kind, Stat, Version};
+use crate::text::{rank_of, rank_of_date};
 use core::fmt::Write;
 
 /// An entity tag, with its quotation marks.
@@ -32,23 +34,57 @@ pub(crate) fn is_unchanged(fields: &Fields, tag: &str) -> bool {
     list.is_some_and(|list| contains(list, Some(tag), is_same))
 }
 
-/// Returns true if there is no `If-Match`, or if it contains the tag. A weak tag is not the same.
-pub(crate) fn is_matched(fields: &Fields, tag: Option<&str>) -> bool {
-    let list = fields.if_match;
-    list.is_none_or(|list| contains(list, tag, |item, tag| item == tag))
+/// Result of the conditions of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Condition {
+    /// The request is carried out.
+    Met,
+    /// The client has the file already: 304 for GET, 412 for changes.
+    Unchanged,
+    /// 412.
+    NotMet,
+}
+
+/// Evaluates the conditions of a request for something that exists, in the order of RFC 9110, section 13.2.2. `modified_s`
+/// is the time of the last change, if it is known.
+pub(crate) fn evaluate(
+    head: &Head,
+    tag: Option<&str>,
+    modified_s: Option<u64>,
+) -> Result<Condition, Refused> {
+    let fields = &head.fields;
+    let is_newer = |name| -> Result<Option<bool>, Refused> {
+        let date = head.field(name)?.and_then(rank_of_date);
+        Ok(date.zip(modified_s).map(|(date, s)| rank_of(s) > date))
+    };
+    let is_matched = match fields.if_match {
+        // A weak tag is not the same.
+        Some(list) => contains(list, tag, |item, tag| item == tag),
+        None => is_newer("If-Unmodified-Since")? != Some(true),
+    };
+    if !is_matched {
+        return Ok(Condition::NotMet);
+    }
+    let is_unchanged = match (fields.if_none_match, tag) {
+        (Some(_), Some(tag)) => is_unchanged(fields, tag),
+        (Some(list), None) => list.trim() == "*",
+        (None, _) => head.method.is_reading() && is_newer("If-Modified-Since")? == Some(false),
+    };
+    Ok(match is_unchanged {
+        true => Condition::Unchanged,
+        false => Condition::Met,
+    })
 }
 
 /// Returns true if the conditions of a change are met. `stat` is `None` if nothing has the path. Folders have no tag.
-pub(crate) fn is_met(fields: &Fields, stat: Option<&Stat>) -> bool {
-    let tag = stat.filter(|stat| stat.kind == Kind::File).map(tag_of);
-    match (stat, tag) {
-        (None, _) => fields.if_match.is_none(),
-        (_, Some(tag)) => is_matched(fields, Some(&tag)) && !is_unchanged(fields, &tag),
-        (_, None) => {
-            let is_any = fields.if_none_match.map(str::trim) == Some("*");
-            is_matched(fields, None) && !is_any
-        }
-    }
+pub(crate) fn is_met(head: &Head, stat: Option<&Stat>) -> Result<bool, Refused> {
+    let Some(stat) = stat else {
+        return Ok(head.fields.if_match.is_none());
+    };
+    let tag = Some(stat)
+        .filter(|stat| stat.kind == Kind::File)
+        .map(tag_of);
+    Ok(evaluate(head, tag.as_deref(), stat.modified_s)? == Condition::Met)
 }
 
 /// Returns true if the client has the first bytes of this very file, or sent no `If-Range`.

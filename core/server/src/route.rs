@@ -486,6 +486,11 @@ pub(crate) fn target_path(head: &Head) -> Result<Path, Refused> {
     )
 }
 
+fn is_host(head: &Head, authority: &str) -> bool {
+    head.host
+        .is_some_and(|host| host.eq_ignore_ascii_case(authority))
+}
+
 /// Returns the new path of COPY or MOVE, encoded, and the old one.
 fn destination<'h>(head: &Head<'h>, path: Path) -> Result<(&'h str, Path), Refused> {
     let to = head.field("Destination")?;
@@ -493,7 +498,7 @@ fn destination<'h>(head: &Head<'h>, path: Path) -> Result<(&'h str, Path), Refus
     let to = match to.starts_with('/') {
         true => to,
         false => match split_url(to) {
-            Some((authority, path)) if head.host == Some(authority) => path,
+            Some((authority, path)) if is_host(head, authority) => path,
             _ => return Err(Refused::bad("Destination is not a path of this server")),
         },
     };

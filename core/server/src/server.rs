@@ -4,6 +4,8 @@
 use crate::Error;
 use crate::body::Body;
 use crate::dav::locks::Locks;
+#[cfg(feature = "computer")]
+use crate::direct::Peer;
 use crate::guard::{self, Credentials};
 use crate::head::{self, Head, Method};
 use crate::limits::{DRAIN_BYTES_MAX, DRAIN_MS, HEAD_BYTES_MAX, OUT_BYTES, WRONG_CREDENTIALS_MS};
@@ -17,6 +19,10 @@ use crate::{Instrument, Storage, Timer};
 use core::cell::{Cell, RefCell};
 use core::ops::Range;
 use embedded_io_async::{Read, Write};
+
+/// The other end of a connection, of which a board knows nothing.
+#[cfg(not(feature = "computer"))]
+type Peer<'c> = core::marker::PhantomData<&'c ()>;
 
 /// Settings of a server.
 #[derive(Clone, Copy, Debug)]
@@ -106,12 +112,38 @@ impl<'a, S: Storage, I: Instrument, T: Timer> Server<'a, S, I, T> {
     ///
     /// Time limits drop reads and writes of the socket that have not finished. Both therefore have to be cancel-safe: a
     /// dropped one must have transferred nothing.
-    pub async fn serve<C: Read + Write>(&self, socket: &mut C, buffers: &mut Buffers) {
+    pub fn serve<C: Read + Write>(
+        &self,
+        socket: &mut C,
+        buffers: &mut Buffers,
+    ) -> impl Future<Output = ()> {
+        self.connection(socket, buffers, Peer::default())
+    }
+
+    /// Serves a connection as [`serve`](Server::serve) does, of a client of which more is known.
+    #[cfg(feature = "computer")]
+    pub fn serve_peer<C: Read + Write>(
+        &self,
+        socket: &mut C,
+        buffers: &mut Buffers,
+        peer: Peer<'_>,
+    ) -> impl Future<Output = ()> {
+        self.connection(socket, buffers, peer)
+    }
+
+    async fn connection<C: Read + Write>(
+        &self,
+        socket: &mut C,
+        buffers: &mut Buffers,
+        peer: Peer<'_>,
+    ) {
         add(&self.counters.connections, 1);
         let Buffers { head, out } = buffers;
         let (mut filled, mut is_first) = (0, true);
         loop {
             let mut wire = Wire::new(socket, self.timer, out, &self.counters);
+            #[cfg(feature = "computer")]
+            wire.set_direct(peer.direct);
             let received = wire.receive_head(head, &mut filled, is_first).await;
             let rest = match received {
                 Received::Closed => return,
@@ -123,7 +155,8 @@ impl<'a, S: Storage, I: Instrument, T: Timer> Server<'a, S, I, T> {
                 }
                 Received::Head(bytes) => {
                     let (head, tail) = head.split_at_mut(bytes);
-                    match self.request(&mut wire, head, tail, filled - bytes).await {
+                    let request = self.request(&mut wire, head, tail, filled - bytes, peer);
+                    match request.await {
                         Ok(rest) => rest.start + bytes..rest.end + bytes,
                         Err(Closed) => return,
                     }
@@ -142,9 +175,10 @@ impl<'a, S: Storage, I: Instrument, T: Timer> Server<'a, S, I, T> {
         bytes: &[u8],
         tail: &mut [u8],
         ahead: usize,
+        peer: Peer<'_>,
     ) -> Result<Range<usize>, Closed> {
         add(&self.counters.requests, 1);
-        let head = match head::parse(bytes) {
+        let head = match self.parse(bytes, peer) {
             Ok(head) => head,
             Err(refused) => {
                 wire.refuse(&refused).await?;
@@ -160,12 +194,27 @@ impl<'a, S: Storage, I: Instrument, T: Timer> Server<'a, S, I, T> {
             Err(Fault::Refused(refused)) => wire.refuse(&refused).await?,
         }
         if wire.closes {
-            if !body.is_read() && !body.is_held_back() {
-                wire.drain(DRAIN_BYTES_MAX, DRAIN_MS).await;
+            if !body.is_held_back() {
+                let bytes = body.missing_bytes().min(DRAIN_BYTES_MAX);
+                wire.drain(bytes, DRAIN_MS).await;
             }
             return Err(Closed);
         }
         Ok(body.rest())
+    }
+
+    #[cfg(feature = "computer")]
+    fn parse<'b>(&self, bytes: &'b [u8], peer: Peer<'_>) -> Result<Head<'b>, Refused> {
+        let mut head = head::parse(bytes)?;
+        if peer.is_proxy {
+            guard::believe(&mut head, &self.config)?;
+        }
+        Ok(head)
+    }
+
+    #[cfg(not(feature = "computer"))]
+    fn parse<'b>(&self, bytes: &'b [u8], _: Peer<'_>) -> Result<Head<'b>, Refused> {
+        head::parse(bytes)
     }
 
     async fn respond<C: Read + Write>(

@@ -94,6 +94,13 @@ pub trait Storage {
         Ok(())
     }
 
+    /// Returns a file as the value that [`Direct::send_file`](crate::Direct::send_file) of its sockets knows, or `None` if it
+    /// can only be read.
+    #[cfg(feature = "computer")]
+    fn as_any<'f>(&self, _file: &'f Self::File) -> Option<&'f dyn core::any::Any> {
+        None
+    }
+
     /// Begins to list a directory.
     ///
     /// # Errors

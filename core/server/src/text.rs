@@ -114,15 +114,60 @@ fn parts(seconds: u64) -> Parts {
     }
 }
 
+const MONTHS: [&str; 12] = [
+    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+];
+
+/// A date and time as a number that grows with time, but not evenly.
+fn rank(year: u64, month: u64, day: u64, second_of_day: u64) -> u64 {
+    ((year << 4 | month) << 5 | day) << 17 | second_of_day
+}
+
+/// Returns the rank of a time in s since 1970.
+pub(crate) fn rank_of(seconds: u64) -> u64 {
+    let parts = parts(seconds.min(LAST_SECOND));
+    rank(parts.year, parts.month, parts.day, parts.second_of_day)
+}
+
+/// Returns the rank of a date in one of the three formats of HTTP (RFC 9110, section 5.6.7); `None` for other text.
+pub(crate) fn rank_of_date(text: &str) -> Option<u64> {
+    let (mut day, mut month, mut year, mut second) = (None, None, None, None);
+    for word in text.split([' ', ',', '-']) {
+        if let Some(index) = MONTHS.iter().position(|month| *month == word) {
+            month = Some(index as u64 + 1);
+        } else if word.contains(':') {
+            second = Some(second_of_day(word)?);
+        } else if let Ok(number) = word.parse::<u16>() {
+            // In all formats, the day comes before the year.
+            let place = if day.is_none() { &mut day } else { &mut year };
+            *place = Some(u64::from(number));
+        }
+    }
+    let year = match year? {
+        // The obsolete format has two digits.
+        year @ ..70 => 2000 + year,
+        year @ 70..100 => 1900 + year,
+        year => year,
+    };
+    Some(rank(year, month?, day.filter(|day| *day < 32)?, second?))
+}
+
+fn second_of_day(text: &str) -> Option<u64> {
+    let mut second = 0;
+    let mut parts = text.split(':');
+    for max in [23, 59, 60] {
+        let part = u64::from(parts.next()?.parse::<u8>().ok()?);
+        second = second * 60 + Some(part).filter(|part| *part <= max)?;
+    }
+    Some(second)
+}
+
 /// Date and time in the format of HTTP.
 pub(crate) struct HttpDate(pub u64);
 
 impl Display for HttpDate {
     fn fmt(&self, f: &mut Formatter) -> fmt::Result {
         const WEEKDAYS: [&str; 7] = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
-        const MONTHS: [&str; 12] = [
-            "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-        ];
         let parts = parts(self.0.min(LAST_SECOND));
         let (weekday, month) = (WEEKDAYS[parts.weekday], MONTHS[parts.month as usize - 1]);
         let (day, year, s) = (parts.day, parts.year, parts.second_of_day);
@@ -175,6 +220,44 @@ pub(crate) fn media_type(name: &str) -> &'static str {
 mod tests {
     use super::*;
     use std::string::ToString;
+
+    /// The examples of RFC 9110, section 5.6.7, are one time: `date -u -d '...' +%s` prints 784111777.
+    #[test]
+    fn dates_of_http_are_compared() {
+        let example = rank_of(784_111_777);
+        for text in [
+            "Sun, 06 Nov 1994 08:49:37 GMT",
+            "Sunday, 06-Nov-94 08:49:37 GMT",
+            "Sun Nov  6 08:49:37 1994",
+        ] {
+            assert_eq!(rank_of_date(text), Some(example), "{text}");
+        }
+        for seconds in [
+            0,
+            1,
+            59,
+            951_782_399,
+            951_782_400,
+            4_102_444_799,
+            LAST_SECOND,
+        ] {
+            let text = HttpDate(seconds).to_string();
+            assert_eq!(rank_of_date(&text), Some(rank_of(seconds)), "{text}");
+            assert!(rank_of(seconds) < rank_of(seconds + 1) || seconds == LAST_SECOND);
+        }
+        for text in [
+            "",
+            "yesterday",
+            "06 Nov 1994",
+            "Sun, 06 Nov 1994 08:49 GMT",
+            "Sun, 06 Nov 1994 24:00:00 GMT",
+            "Sun, 32 Nov 1994 08:49:37 GMT",
+            "Sun, 06 Nov 999999 08:49:37 GMT",
+            "1794-11-06T08:49:37Z",
+        ] {
+            assert_eq!(rank_of_date(text), None, "{text}");
+        }
+    }
 
     #[test]
     fn written_text_becomes_a_json_string_or_null() {

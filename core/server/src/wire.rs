@@ -2,6 +2,8 @@
 
 use crate::ROW_BYTES_MAX;
 use crate::body::Body;
+#[cfg(feature = "computer")]
+use crate::direct::{Direct, Sent};
 use crate::head::{self, Head, Scan};
 use crate::limits::{
     HEAD_BYTES_MAX, HEAD_MS, IDLE_MS, OUT_BYTES, RETRY_AFTER_S, SLOW_BYTES_MIN, SLOW_MS,
@@ -10,7 +12,11 @@ use crate::limits::{
 use crate::server::{Counters, METHODS, add};
 use crate::status::{Closed, Refused, Status};
 use crate::timer::{Timer, within};
+#[cfg(feature = "computer")]
+use core::any::Any;
 use core::fmt::{self, Write as _};
+#[cfg(feature = "computer")]
+use core::future::poll_fn;
 use core::ops::Range;
 use core::pin::pin;
 use embedded_io_async::{Read, Write};
@@ -20,6 +26,10 @@ const CHUNK_HEAD_BYTES: usize = 5;
 const _: () = assert!(OUT_BYTES < 1 << 12);
 /// Longest line of an event: prefix, number, values and line end.
 const LINE_BYTES_MAX: usize = 32 + ROW_BYTES_MAX;
+/// Interval at which sending a file is tried again: a system may report room only after a large part of its buffer has
+/// drained.
+#[cfg(feature = "computer")]
+const FILE_RETRY_MS: u32 = 250;
 const LINE_END: &[u8; 2] = b"\r\n";
 const LAST_CHUNK: &[u8; 5] = b"0\r\n\r\n";
 
@@ -65,6 +75,9 @@ pub(crate) struct Wire<'c, C, T> {
     closes_after_body: bool,
     /// A part of the response was sent: no other response is possible.
     has_sent: bool,
+    /// The same socket, if it sends files without copying them.
+    #[cfg(feature = "computer")]
+    direct: Option<&'c dyn Direct>,
 }
 
 /// Progress of the other side while this side waited for it.
@@ -135,6 +148,49 @@ impl<'c, C: Read + Write, T: Timer> Wire<'c, C, T> {
             closes: true,
             closes_after_body: true,
             has_sent: false,
+            #[cfg(feature = "computer")]
+            direct: None,
+        }
+    }
+
+    /// Sets the same socket as one that sends files without copying them.
+    #[cfg(feature = "computer")]
+    pub(crate) fn set_direct(&mut self, direct: Option<&'c dyn Direct>) {
+        self.direct = direct;
+    }
+
+    /// Returns true if files can be sent without copying them, because nothing is between their bytes.
+    #[cfg(feature = "computer")]
+    pub(crate) fn is_direct(&self) -> bool {
+        self.direct.is_some() && self.framing == Framing::Plain
+    }
+
+    /// Sends a part of a file without copying it; returns its length, which is 0 if these bytes have to be read.
+    #[cfg(feature = "computer")]
+    pub(crate) async fn send_file(
+        &mut self,
+        file: &dyn Any,
+        offset: u64,
+        bytes: u64,
+    ) -> Result<u64, Closed> {
+        let direct = self.direct.ok_or(Closed)?;
+        let period_ms = self.timer.patience_ms();
+        loop {
+            let sent = match direct.send_file(file, offset, bytes) {
+                Sent::Unsupported => return Ok(0),
+                Sent::Bytes(sent) => sent,
+                Sent::Blocked => 0,
+            };
+            add(&self.counters.sent_bytes, sent);
+            if sent > 0 {
+                self.pace.note(0, sent as usize, period_ms)?;
+                return Ok(sent);
+            }
+            let start_ms = self.timer.now_ms();
+            let ready = pin!(poll_fn(|context| direct.poll_ready(context)));
+            within(self.timer, FILE_RETRY_MS, ready).await;
+            let waited_ms = self.timer.now_ms().saturating_sub(start_ms);
+            self.pace.note(waited_ms, 0, period_ms)?;
         }
     }
 

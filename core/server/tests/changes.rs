@@ -2,9 +2,9 @@
 
 use crate::memory;
 
-use cardiograph_server::{Config, Error};
+use cardiograph_server::{Buffers, Config, Error, NoInstrument, Server, Timer};
 use memory::client::{CONFIG, get, raw, request, responses, send_body, send_bytes};
-use memory::socket::End;
+use memory::socket::{Clock, End, Socket};
 use memory::{Memory, Node};
 
 fn with_folder() -> Memory {
@@ -38,6 +38,62 @@ fn an_interrupted_upload_leaves_the_old_file() {
     assert_eq!(sent, b"");
     assert_eq!(memory.bytes("/d/old.csv").unwrap(), b"old");
     assert_eq!(memory.uploads.get(), 0);
+}
+
+/// A client that has sent its whole body, or waits for the response before it sends more, is not kept waiting.
+#[test]
+fn the_connection_closes_right_after_a_refused_upload() {
+    let memory = with_folder();
+    for (body, sent_bytes, waited_ms) in [(0, 0, 0), (3, 3, 0), (1000, 1000, 0), (1000, 999, 1000)]
+    {
+        let mut request =
+            format!("PUT /none/a.csv HTTP/1.1\r\nHost: 10.0.0.1\r\nContent-Length: {body}\r\n\r\n")
+                .into_bytes();
+        request.resize(request.len() + sent_bytes, b'x');
+        let clock = Clock::default();
+        let mut socket = Socket::new(&clock, [request], End::Silence);
+        let sent = socket.sent.clone();
+        let server = Server::new(&memory, &NoInstrument, &clock, CONFIG);
+        clock.run(server.serve(&mut socket, &mut Buffers::new()));
+        assert_eq!(responses(&sent.take(), &["PUT"])[0].status, 409);
+        if body > 0 {
+            assert_eq!(clock.now_ms(), waited_ms, "{sent_bytes} of {body} B");
+        }
+    }
+}
+
+/// Leading zeros do not change a size, and trailer fields may look like one.
+#[test]
+fn sizes_of_chunks_are_numbers() {
+    for (lines, status) in [
+        (
+            "00000000000000000000000000000005\r\nhello\r\n0\r\n\r\n",
+            201,
+        ),
+        ("5\r\nhello\r\n0000000000000000000\r\n\r\n", 201),
+        ("5\r\nhello\r\n0\r\n0123456789abcdef\r\n\r\n", 201),
+        (
+            "5\r\nhello\r\n0\r\nffffffffffffffffffffffff: x\r\na: b\r\n\r\n",
+            201,
+        ),
+        ("10000000000000005\r\nhello\r\n0\r\n\r\n", 400),
+        ("fffffffffffffffff\r\nhello\r\n0\r\n\r\n", 400),
+        ("1000000000000000;x\r\nhello\r\n0\r\n\r\n", 400),
+        ("x\r\nhello\r\n0\r\n\r\n", 400),
+    ] {
+        let memory = with_folder();
+        let head = "PUT /d/c.csv HTTP/1.1\r\nHost: 10.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+        let sent = raw(
+            &memory,
+            CONFIG,
+            vec![[head, lines].concat().into()],
+            End::Close,
+        );
+        assert_eq!(responses(&sent, &["PUT"])[0].status, status, "{lines}");
+        let expected = (status == 201).then(|| b"hello".to_vec());
+        assert_eq!(memory.bytes("/d/c.csv"), expected, "{lines}");
+        assert_eq!(memory.uploads.get(), 0);
+    }
 }
 
 #[test]
@@ -119,7 +175,10 @@ fn uploads_need_a_length_a_folder_and_room() {
     let full = send_body(&memory, "PUT /d/old.csv", "", b"123");
     assert_eq!(
         (full.status, full.text()),
-        (507, "the card is full; remove files first\n")
+        (
+            507,
+            "the card is full, or has only the space that the recorder needs; remove files first\n"
+        )
     );
     memory.failure.set(Some(Error::Busy));
     let busy = send_body(&memory, "PUT /d/old.csv", "", b"1");

@@ -121,7 +121,102 @@ fn a_download_of_a_changed_file_is_refused() {
     memory.file("/d/a.csv", b"new");
     let response = request(&memory, "GET /d/a.csv", &condition);
     assert_eq!(response.status, 412);
-    assert!(response.text().contains("If-Match"), "{}", response.text());
+    assert!(
+        response.text().contains("a condition"),
+        "{}",
+        response.text()
+    );
+}
+
+/// Dates around that of files in memory.
+const EARLIER: &str = "Sun, 09 Sep 2001 01:46:39 GMT";
+const SAME: &str = "Sunday, 09-Sep-01 01:46:40 GMT";
+const LATER: &str = "Sun Sep  9 01:46:41 2001";
+
+/// Status according to the steps of RFC 9110, section 13.2.2, for a file with the tag `right`.
+fn status_of(
+    line: &str,
+    right: &str,
+    [if_match, since, if_none_match, modified]: [&str; 4],
+) -> u16 {
+    let is_reading = line.starts_with("GET") || line.starts_with("HEAD");
+    // Step 1, or step 2 without If-Match.
+    let is_right = match if_match {
+        "" => since != EARLIER,
+        list => list == right,
+    };
+    // Step 3, or step 4 without If-None-Match.
+    let is_unchanged = match if_none_match {
+        "" => is_reading && (modified == SAME || modified == LATER),
+        list => list == right,
+    };
+    match (is_right, is_unchanged, is_reading) {
+        (false, _, _) | (true, true, false) => 412,
+        (true, true, true) => 304,
+        (true, false, true) => 200,
+        (true, false, false) => 204,
+    }
+}
+
+#[test]
+fn conditions_are_evaluated_in_the_order_of_the_rfc() {
+    let right = tag(&with_file());
+    let tags = ["", right.as_str(), "\"x\""];
+    let dates = ["", EARLIER, SAME, LATER, "2001-09-09T01:46:39Z"];
+    let mut cases = Vec::new();
+    for if_match in tags {
+        for since in dates {
+            for if_none_match in tags {
+                cases.extend(dates.map(|modified| [if_match, since, if_none_match, modified]));
+            }
+        }
+    }
+    let names = [
+        "If-Match",
+        "If-Unmodified-Since",
+        "If-None-Match",
+        "If-Modified-Since",
+    ];
+    for case in cases {
+        let fields = names
+            .iter()
+            .zip(case)
+            .filter(|(_, value)| !value.is_empty());
+        let fields = fields.map(|(name, value)| format!("{name}: {value}\r\n"));
+        let fields = fields.collect::<String>();
+        for line in [
+            "GET /d/a.csv",
+            "HEAD /d/a.csv",
+            "PUT /d/a.csv",
+            "DELETE /d/a.csv",
+        ] {
+            let memory = with_file();
+            let status = match line {
+                "PUT /d/a.csv" => send_body(&memory, line, &fields, b"new").status,
+                _ => request(&memory, line, &fields).status,
+            };
+            assert_eq!(status, status_of(line, &right, case), "{line} {fields}");
+            let is_kept = memory.bytes("/d/a.csv").as_deref() == Some(b"old");
+            assert_eq!(is_kept, status != 204, "{line} {fields}");
+        }
+    }
+}
+
+/// Its length grows without a change of the date, which has a resolution of 1 s; and nothing is known about the date of
+/// a file from a card without a clock.
+#[test]
+fn a_growing_file_has_changed_after_any_date_and_a_new_one_has_none() {
+    let memory = with_file();
+    memory.growing("/d/now.csv", b"1", 1);
+    let modified = format!("If-Modified-Since: {LATER}\r\n");
+    let unmodified = format!("If-Unmodified-Since: {LATER}\r\n");
+    assert_eq!(request(&memory, "GET /d/now.csv", &modified).status, 200);
+    assert_eq!(request(&memory, "GET /d/now.csv", &unmodified).status, 412);
+    let earlier = format!("If-Unmodified-Since: {EARLIER}\r\n");
+    assert_eq!(
+        send_body(&memory, "PUT /d/b.csv", &earlier, b"new").status,
+        201
+    );
 }
 
 /// Two clients with the same condition send their files at the same time; only one may succeed.

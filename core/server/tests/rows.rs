@@ -224,6 +224,28 @@ fn a_binary_recording_as_csv() {
     );
 }
 
+/// Rows of a recording of release 0.1, or of a picture, would be their bytes.
+#[test]
+fn binary_files_of_other_kinds_have_no_rows() {
+    let memory = Memory::default();
+    let old = include_bytes!("../../../tests/data/recordings/REC00002.BIN");
+    memory.file("/REC00002.BIN", old);
+    memory.file("/picture.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR");
+    for path in ["/REC00002.BIN", "/picture.png"] {
+        for query in ["format=csv", "from=0", "to=1", "format=csv&from=1"] {
+            let response = get(&memory, &format!("{path}?{query}"));
+            assert_eq!(response.status, 409, "{path} {query}");
+            assert!(
+                response.text().contains("cardiograph export"),
+                "{path} {query}"
+            );
+        }
+        assert_eq!(get(&memory, path).status, 200);
+    }
+    memory.file("/empty.csv", b"");
+    assert_eq!(get(&memory, "/empty.csv?format=csv").status, 200);
+}
+
 /// Every block in turn is damaged or missing its end.
 #[test]
 fn damaged_recordings_as_csv() {

@@ -288,6 +288,11 @@ impl FatVolume {
         self.generation
     }
 
+    /// Returns the first block that belongs to files or directories of clusters, after the tables of the mounted volume.
+    pub fn data_start(&self) -> u32 {
+        self.layout.data
+    }
+
     async fn find<B: Blocks>(&mut self, card: &mut B) -> Result<Layout, Error<B::Error>> {
         let card_blocks = card.blocks();
         self.read(card, 0).await?;

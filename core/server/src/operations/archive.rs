@@ -3,7 +3,7 @@
 use super::read::{attachment, start_range};
 use crate::head::Head;
 use crate::path::{Path, append, is_hidden, name};
-use crate::range::{Selection, Tag, select, tag_of};
+use crate::range::{Selection, Tag, evaluate, select, tag_of};
 use crate::status::{Closed, Fault, Refused, Status};
 use crate::storage::EMPTY_NAME;
 use crate::tar::{BLOCK_BYTES, END_BLOCKS, Member};
@@ -265,7 +265,9 @@ async fn start_archive<C: Read + Write, T: Timer>(
         Some(range) if is_same => select(range, bytes),
         _ => Selection::Whole,
     };
-    let Some(range) = start_range(wire, head, &tag, selection, bytes).await? else {
+    let condition = evaluate(head, Some(&tag), None)?;
+    let started = start_range(wire, condition, &tag, selection, bytes).await?;
+    let Some(range) = started else {
         return Ok(false);
     };
     archive.range = range;

@@ -12,7 +12,7 @@ use core::cell::Cell;
 /// A condition is not met.
 pub(crate) const NOT_MET: Refused = Refused::new(
     Status::PreconditionFailed,
-    "the file has changed, or exists already: If-Match or If-None-Match is not met; read it again",
+    "the file has changed, or exists already: a condition of the request is not met; read it again",
 );
 
 /// The condition of WebDAV is not met.
@@ -119,7 +119,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
             None => true,
         };
         let is_growing = stat.is_some_and(|stat| stat.is_growing);
-        if !is_growing && !is_met(&head.fields, stat.as_ref()) {
+        if !is_growing && !is_met(head, stat.as_ref())? {
             return Err(NOT_MET.into());
         }
         if !is_growing && !is_if_met {

@@ -37,7 +37,7 @@ const TITLE_END: &str = match cfg!(feature = "page") {
 /// Beginning of a page, up to its title.
 pub(crate) const PAGE_START: &str = "<!DOCTYPE html><html lang=\"en\"><meta charset=\"utf-8\">\
     <meta name=\"viewport\" content=\"width=device-width\">\
-    <style>body{font:16px sans-serif;margin:1em}td{padding:.2em .8em}\
+    <style>body{font:16px sans-serif;margin:1em}td{padding:.2em .8em}td form,div form{display:inline}\
     td:nth-child(2){text-align:right}</style><title>";
 
 impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
@@ -83,16 +83,16 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         html(wire, path).await?;
         wire.bytes(TITLE_END.as_bytes()).await?;
         html(wire, path).await?;
-        wire.bytes(b"</h1><p>").await?;
+        wire.bytes(b"</h1><div>").await?;
         if path != "/" {
             wire.bytes(b"<a href=\"").await?;
             url(wire, parent(path)).await?;
             wire.bytes(b"\">Parent folder</a> | ").await?;
         }
         wire.bytes(
-            b"<a href=\"?tar=1\">All files as tar</a> | \
+            b"<form><button name=\"tar\" value=\"1\">All files as tar</button></form> | \
             <a href=\"/sessions\">Sessions</a> | <a href=\"/days\">Days</a> | \
-            <a href=\"/status\">Status</a></p><table>",
+            <a href=\"/status\">Status</a></div><table>",
         )
         .await?;
         while let Some(entry) = self.storage.next(&mut listing, &mut name).await? {
@@ -176,7 +176,8 @@ async fn html_entry<C: Read + Write, T: Timer>(
     if entry.stat.is_growing {
         wire.bytes(b"recording").await?;
     } else if let Some(modified_s) = entry.stat.modified_s {
-        wire.text(format_args!("{}", ShortDate(modified_s))).await?;
+        wire.text(format_args!("{} UTC", ShortDate(modified_s)))
+            .await?;
     }
     wire.bytes(b"<td>").await?;
     match reason {
@@ -186,24 +187,29 @@ async fn html_entry<C: Read + Write, T: Timer>(
     wire.bytes(b"\n").await
 }
 
-/// Writes the links of an entry's operations.
+/// Writes the links and buttons of an entry's operations. Programs that mirror a site follow links but press no buttons, so
+/// that they get each file once.
 async fn entry_links<C: Read + Write, T: Timer>(
     wire: &mut Wire<'_, C, T>,
     entry: &Entry<'_>,
     folder: &str,
     is_read_only: bool,
 ) -> Result<(), Closed> {
-    wire.bytes(b"<a href=\"").await?;
+    let (start, end): (&[u8], &[u8]) = match entry.stat.kind {
+        Kind::File => (b"<a href=\"", b"\" download>download</a>"),
+        Kind::Directory => (
+            b"<form action=\"",
+            b"\"><button name=\"tar\" value=\"1\">tar</button></form>",
+        ),
+    };
+    wire.bytes(start).await?;
     entry_url(wire, folder, entry).await?;
-    wire.bytes(match entry.stat.kind {
-        Kind::File => b"?download=1\">download</a>",
-        Kind::Directory => b"?tar=1\">tar</a>" as &[u8],
-    })
-    .await?;
+    wire.bytes(end).await?;
     if !is_read_only && !entry.stat.is_growing {
-        wire.bytes(b" <a href=\"").await?;
+        wire.bytes(b" <form action=\"").await?;
         entry_url(wire, folder, entry).await?;
-        wire.bytes(b"?delete=1\">delete</a>").await?;
+        wire.bytes(b"\"><button name=\"delete\" value=\"1\">delete</button></form>")
+            .await?;
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use super::list::url;
 use crate::head::Head;
 use crate::limits::FOLLOW_MS;
 use crate::path::{Path, append, name};
-use crate::range::{Selection, is_matched, is_unchanged, selection, tag_of};
+use crate::range::{Condition, Selection, evaluate, selection, tag_of};
 use crate::route::Reading;
 use crate::status::{Closed, Fault, Status};
 use crate::text::{HttpDate, media_type};
@@ -74,7 +74,14 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         let stat = self.storage.stat(file);
         let tag = tag_of(&stat);
         let selection = selection(&head.fields, &stat, &tag);
-        let Some(range) = start_range(wire, head, &tag, selection, stat.bytes).await? else {
+        // A growing file has changed after any date, even in the same second.
+        let modified_s = match stat.is_growing {
+            true => Some(u64::MAX),
+            false => stat.modified_s,
+        };
+        let condition = evaluate(head, Some(&tag), modified_s)?;
+        let started = start_range(wire, condition, &tag, selection, stat.bytes).await?;
+        let Some(range) = started else {
             return Ok(None);
         };
         describe(wire, &stat, name, reading.is_download).await?;
@@ -82,8 +89,55 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         Ok(Some(range).filter(|_| !wire.is_head()))
     }
 
-    /// Sends bytes of a file. While a piece is sent, the next one is read.
+    /// Sends bytes of a file.
     pub(crate) async fn send<C: Read + Write>(
+        &self,
+        wire: &mut Wire<'_, C, T>,
+        file: &S::File,
+        start: u64,
+        end: u64,
+    ) -> Result<(), Fault> {
+        #[cfg(feature = "computer")]
+        let start = self.send_direct(wire, file, start, end).await?;
+        self.send_pieces(wire, file, start, end).await
+    }
+
+    /// Sends all but the last bytes of a range without copying them, as far as the system can; returns the offset of the
+    /// rest. The rest is read, because that fails if the file has changed: the client then does not get the last byte.
+    #[cfg(feature = "computer")]
+    async fn send_direct<C: Read + Write>(
+        &self,
+        wire: &mut Wire<'_, C, T>,
+        file: &S::File,
+        start: u64,
+        end: u64,
+    ) -> Result<u64, Fault> {
+        let Some(known) = self.storage.as_any(file) else {
+            return Ok(start);
+        };
+        if !wire.is_direct() || end.saturating_sub(start) <= READ_LAST_BYTES {
+            return Ok(start);
+        }
+        wire.flush().await?;
+        let (mut offset, end) = (start, end - READ_LAST_BYTES);
+        while offset < end {
+            let sent = wire.send_file(known, offset, end - offset).await?;
+            offset += match sent {
+                0 => {
+                    let bytes = READ_AHEAD_BYTES.min(end - offset);
+                    self.send_pieces(wire, file, offset, offset + bytes).await?;
+                    bytes
+                }
+                sent => sent,
+            };
+            // Another connection may be waiting.
+            yield_once().await;
+        }
+        Ok(offset)
+    }
+
+    /// Sends bytes of a file through buffers. While a piece is sent, the next one is read.
+    async fn send_pieces<C: Read + Write>(
         &self,
         wire: &mut Wire<'_, C, T>,
         file: &S::File,
@@ -179,19 +233,21 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
 /// the response is complete.
 pub(crate) async fn start_range<C: Read + Write, T: Timer>(
     wire: &mut Wire<'_, C, T>,
-    head: &Head<'_>,
+    condition: Condition,
     tag: &str,
     selection: Selection,
     bytes: u64,
 ) -> Result<Option<Range<u64>>, Fault> {
-    if !is_matched(&head.fields, Some(tag)) {
-        return Err(NOT_MET.into());
-    }
-    if is_unchanged(&head.fields, tag) {
-        wire.start(Status::NotModified).await?;
-        wire.text(format_args!("ETag: {tag}\r\n")).await?;
-        wire.body(Length::None).await?;
-        return Ok(None);
+    match condition {
+        Condition::Met => (),
+        Condition::NotMet => return Err(NOT_MET.into()),
+        Condition::Unchanged => {
+            wire.start(Status::NotModified).await?;
+            wire.text(format_args!("ETag: {tag}\r\nCache-Control: no-cache\r\n"))
+                .await?;
+            wire.body(Length::None).await?;
+            return Ok(None);
+        }
     }
     let range = match selection {
         // Ranges are defined for GET only.
@@ -220,6 +276,27 @@ pub(crate) async fn start_range<C: Read + Write, T: Timer>(
     wire.text(format_args!("Accept-Ranges: bytes\r\nETag: {tag}\r\n"))
         .await?;
     Ok(Some(range))
+}
+
+/// Last bytes of a range that are read, so that they are checked.
+#[cfg(feature = "computer")]
+const READ_LAST_BYTES: u64 = 64 << 10;
+/// Bytes that are read at a time if the system cannot send them.
+#[cfg(feature = "computer")]
+const READ_AHEAD_BYTES: u64 = 1 << 20;
+
+/// Lets the executor run other tasks.
+#[cfg(feature = "computer")]
+async fn yield_once() {
+    let mut has_yielded = false;
+    poll_fn(|context| match core::mem::replace(&mut has_yielded, true) {
+        true => Poll::Ready(()),
+        false => {
+            context.waker().wake_by_ref();
+            Poll::Pending
+        }
+    })
+    .await;
 }
 
 /// Page of a folder that replaces the server's own.

@@ -31,14 +31,16 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         slice: &Slice,
     ) -> Result<(), Fault> {
         let bytes = self.storage.stat(file).bytes;
-        let binary = self.block(file, 0).await?.and_then(|piece| {
-            let block = first_block(&piece)?;
-            let head = BlockHead::of(block, 0)?;
-            let text = head.payload(block);
-            let streams = value(text, "streams").and_then(|streams| streams.parse().ok());
-            is_header(text).then_some((head.epoch, streams.unwrap_or(1)))
-        });
-        let streams = binary.map_or(1, |(_, streams): (u32, u8)| streams);
+        let (mut binary, mut has_zeros) = (None, false);
+        if let Some(piece) = self.block(file, 0).await? {
+            binary = header_of(&piece);
+            has_zeros = piece.contains(&0);
+        }
+        // Blocks of version 1, and other binary files, contain zeros; text does not.
+        if binary.is_none() && has_zeros {
+            return Err(NO_ROWS.into());
+        }
+        let streams = binary.map_or(1, |(_, streams)| streams);
         if slice.stream >= streams {
             return Err(Refused::new(Status::NotFound, "there is no such stream").into());
         }
@@ -209,6 +211,15 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
     }
 }
 
+/// Returns the epoch and the number of streams of a binary recording from its first block.
+fn header_of(piece: &[u8]) -> Option<(u32, u8)> {
+    let block = first_block(piece)?;
+    let head = BlockHead::of(block, 0)?;
+    let text = head.payload(block);
+    let streams = value(text, "streams").and_then(|streams| streams.parse().ok());
+    is_header(text).then_some((head.epoch, streams.unwrap_or(1)))
+}
+
 /// Returns true for the line about a file.
 pub(crate) fn is_about(line: &[u8]) -> bool {
     note_of(line).is_some_and(|note| note.starts_with(b"#file number="))
@@ -226,6 +237,11 @@ pub(crate) fn note_of(line: &[u8]) -> Option<&[u8]> {
 pub(crate) fn first_block(piece: &[u8]) -> Option<&Block> {
     piece.first_chunk()
 }
+
+const NO_ROWS: Refused = Refused::new(
+    Status::Conflict,
+    "the file is neither text nor a binary recording of version 2; download it, and convert it with `cardiograph export`",
+);
 
 const NO_TIMES: Refused = Refused::new(
     Status::Conflict,
