@@ -50,6 +50,15 @@ pub const FOR_TESTS: &[Package] = &[
         program: "curl",
         name: "curl",
     },
+    // The proxy of docs/security.md, and its certificate.
+    Package {
+        program: "nginx",
+        name: "nginx-light",
+    },
+    Package {
+        program: "openssl",
+        name: "openssl",
+    },
     // Clients of WebDAV, and a test of conformance.
     Package {
         program: "cadaver",

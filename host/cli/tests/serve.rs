@@ -57,6 +57,25 @@ fn other_computers_can_only_read_unless_permitted() {
     assert!(!is_read_only(&["127.0.0.1:0"]));
     assert!(!is_read_only(&["0.0.0.0:0", "--write"]));
     assert!(!is_read_only(&["0.0.0.0:0", "--auth", "ada:secret"]));
+    // Others come through a proxy on this computer.
+    assert!(is_read_only(&[
+        "127.0.0.1:0",
+        "--host",
+        "logger.example.org"
+    ]));
+    assert!(is_read_only(&[
+        "127.0.0.1:0",
+        "--trusted-proxy",
+        "127.0.0.1"
+    ]));
+    assert!(!is_read_only(&[
+        "127.0.0.1:0",
+        "--host",
+        "a",
+        "--host",
+        "b",
+        "--write"
+    ]));
 }
 
 #[test]
@@ -86,6 +105,16 @@ fn bad_arguments_are_refused() {
         ),
         (&["serve", ".", "--auth", "nobody"], "--auth: expected"),
         (
+            &["serve", ".", "--host", "https://logger"],
+            "use a name without scheme",
+        ),
+        (
+            &["serve", ".", "--trusted-proxy", "logger"],
+            "--trusted-proxy",
+        ),
+        (&["serve", ".", "--keep-free", "1"], "a size needs a unit"),
+        (&["record", ".", "--host", "logger"], "add --serve ADDR"),
+        (
             &["record", "--serve", "127.0.0.1:0"],
             "--serve works only with directories",
         ),
@@ -96,6 +125,40 @@ fn bad_arguments_are_refused() {
     ] {
         refused(own.path(), args, &[part]);
     }
+}
+
+/// A recording keeps the space for all of its samples, however large the disk is; a name needs no other option.
+#[test]
+fn uploads_leave_the_space_of_a_recording() {
+    let own = directory();
+    let upload = own.path().join("upload");
+    fs::write(&upload, "x").unwrap();
+    let upload = [
+        "-T",
+        upload.to_str().unwrap(),
+        "-o",
+        "/dev/null",
+        "-w",
+        "%{http_code}",
+    ];
+    let serving = recording(own.path(), &["--for", "1000000h"]);
+    assert_eq!(serving.curl(&upload, "/a.txt"), b"507");
+    serving.end("-INT");
+    let more = [
+        "--for",
+        "1h",
+        "--keep-free",
+        "1MiB",
+        "--host",
+        "logger",
+        "--auth",
+        "a:b",
+    ];
+    let serving = recording(own.path(), &more);
+    let as_logger = ["-u", "a:b", "-H", "Host: logger"];
+    let put = [&upload[..], &as_logger].concat();
+    assert_eq!(serving.curl(&put, "/a.txt"), b"201");
+    serving.end("-INT");
 }
 
 #[test]

@@ -171,7 +171,11 @@ impl CardFile {
         }
     }
 
-    fn sync(&self) -> Result<(), CardFileError> {
+    /// Makes durable what was written. In a dry run, there is nothing to do.
+    ///
+    /// # Errors
+    /// [`CardFileError::Io`].
+    pub fn sync(&self) -> Result<(), CardFileError> {
         let synced = match self.dry_writes {
             None => self.file.sync_data(),
             Some(_) => Ok(()),
@@ -213,6 +217,22 @@ impl Blocks for CardFile {
         count: u32,
         make: &mut dyn FnMut(u32, &mut Block),
     ) -> Result<(), CardFileError> {
+        self.write_later(start, count, make)?;
+        self.sync()
+    }
+}
+
+impl CardFile {
+    /// Writes blocks as [`write`](Blocks::write) does, but they are durable only after [`sync`](CardFile::sync).
+    ///
+    /// # Errors
+    /// [`CardFileError::Io`].
+    pub fn write_later(
+        &mut self,
+        start: u32,
+        count: u32,
+        make: &mut dyn FnMut(u32, &mut Block),
+    ) -> Result<(), CardFileError> {
         self.check(start, count as usize)?;
         let mut block = [0; BLOCK_BYTES];
         for index in 0..count {
@@ -228,7 +248,7 @@ impl Blocks for CardFile {
             }
             self.written_blocks += 1;
         }
-        self.sync()
+        Ok(())
     }
 }
 

@@ -1,5 +1,6 @@
 //! A directory that no path can leave.
 
+use crate::descriptors::checked;
 use cardiograph_server::Error;
 use rustix::fs::{
     AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat2, statat,
@@ -83,7 +84,13 @@ impl Root {
             relative => relative,
         };
         let flags = flags | OFlags::CLOEXEC;
-        openat2(&self.directory, relative, flags, Mode::empty(), RESOLVE)
+        checked(openat2(
+            &self.directory,
+            relative,
+            flags,
+            Mode::empty(),
+            RESOLVE,
+        )?)
     }
 
     /// Refuses hidden names, and FAT short names of files whose long names are hidden.

@@ -2,7 +2,7 @@
 
 use crate::listener::{Listener, Settings};
 use cardiograph_card::{BLOCK_BYTES, Block, BlockDevice, WriteError};
-use cardiograph_record::{CardFile, CardFileError, dos_time_now};
+use cardiograph_record::{CardFile, CardFileError, dos_time_now, unix_s_of_local};
 use cardiograph_recorder::{
     Blocks, Config, Control, FatError, FatVolume, Format, Parts, RING_BYTES_MIN, ReadDesk,
     Recorder, Ring, StreamConfig, Volume, Window,
@@ -21,7 +21,11 @@ const READ_BLOCKS: usize = 128;
 const READ_BUFFERS: usize = 4;
 
 /// A card or an image with a FAT file system.
-pub struct ServedCard(CardFile);
+pub struct ServedCard {
+    card: CardFile,
+    /// First block after the tables of the volume.
+    data_start: u32,
+}
 
 impl ServedCard {
     /// Opens a card or an image that no other program uses; several read-only servers may share an image. If
@@ -44,7 +48,10 @@ impl ServedCard {
                     path.display()
                 ))
             }
-            _ => Ok(ServedCard(card)),
+            _ => Ok(ServedCard {
+                card,
+                data_start: volume.data_start(),
+            }),
         }
     }
 }
@@ -67,7 +74,9 @@ impl Listener {
         let begun = Instant::now();
         let parts = Parts {
             medium: Medium {
-                card: card.0,
+                card: card.card,
+                data_start: card.data_start,
+                has_pending: false,
                 start: 0,
                 written: Vec::new(),
             },
@@ -96,7 +105,9 @@ impl Listener {
                 Err(error) => io::Error::other(error.to_string()),
             }
         };
-        let storage = CardStorage::new(&desk);
+        let storage = CardStorage::new(&desk)
+            .with_zone(unix_s_of_local)
+            .keeping_free(settings.keep_free_bytes);
         self.serve_with(&storage, &NoInstrument, settings, is_stopped, serving)
     }
 }
@@ -104,6 +115,10 @@ impl Listener {
 /// A card as the recorder's block device.
 struct Medium {
     card: CardFile,
+    /// First block after the tables of the volume.
+    data_start: u32,
+    /// Blocks have been written that may not be durable yet.
+    has_pending: bool,
     /// First block of the open write.
     start: u32,
     /// Blocks of the open write, which are written at its end.
@@ -111,13 +126,31 @@ struct Medium {
 }
 
 impl Medium {
-    async fn put(&mut self, start: u32, blocks: &[Block]) -> Result<(), WriteError<CardFileError>> {
-        let mut make = |at: u32, block: &mut Block| *block = blocks[at as usize];
-        let written = self.card.write(start, blocks.len() as u32, &mut make).await;
+    fn put(&mut self, start: u32, blocks: &[Block]) -> Result<(), WriteError<CardFileError>> {
+        let durable_blocks = 0;
+        let written = self.write_in_order(start, blocks);
         written.map_err(|cause| WriteError {
             cause,
-            durable_blocks: 0,
+            durable_blocks,
         })
+    }
+
+    /// Writes blocks. Contents of files become durable before the tables, entries and journal records that follow them:
+    /// every record is a single block, and a change ends with one. A sync per write would limit uploads to the rate of syncs.
+    fn write_in_order(&mut self, start: u32, blocks: &[Block]) -> Result<(), CardFileError> {
+        let is_contents = start >= self.data_start && blocks.len() > 1;
+        if self.has_pending && !is_contents {
+            self.card.sync()?;
+            self.has_pending = false;
+        }
+        let mut make = |at: u32, block: &mut Block| *block = blocks[at as usize];
+        self.card
+            .write_later(start, blocks.len() as u32, &mut make)?;
+        self.has_pending |= is_contents;
+        match is_contents {
+            true => Ok(()),
+            false => self.card.sync(),
+        }
     }
 }
 
@@ -141,7 +174,7 @@ impl BlockDevice for Medium {
         start: u32,
         blocks: &[Block],
     ) -> Result<(), WriteError<CardFileError>> {
-        self.put(start, blocks).await
+        self.put(start, blocks)
     }
 
     async fn begin(&mut self, start: u32, _: u32) -> Result<(), WriteError<CardFileError>> {
@@ -157,7 +190,7 @@ impl BlockDevice for Medium {
 
     async fn end(&mut self) -> Result<(), WriteError<CardFileError>> {
         let blocks = std::mem::take(&mut self.written);
-        self.put(self.start, &blocks).await
+        self.put(self.start, &blocks)
     }
 }
 

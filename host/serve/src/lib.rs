@@ -20,6 +20,8 @@
 mod beneath;
 mod card;
 #[cfg(target_os = "linux")]
+mod descriptors;
+#[cfg(target_os = "linux")]
 mod directory;
 mod listener;
 mod recorder;

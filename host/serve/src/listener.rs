@@ -3,21 +3,21 @@
 //! All connections share one thread. A connection that waits for its client, or for the storage device, costs
 //! the others nothing.
 
-use crate::socket::Socket;
-use cardiograph_server::{Buffers, Config, Instrument, Server, Storage, Timer};
+use crate::socket::{Socket, Stream};
+use cardiograph_server::{Buffers, Config, Instrument, Peer, Server, Storage, Timer};
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use futures_util::stream::FuturesUnordered;
+use socket2::SockRef;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::future::{pending, poll_fn};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
-use std::net::{IpAddr, SocketAddr};
-use std::pin::{Pin, pin};
+use std::net::{IpAddr, Shutdown, SocketAddr};
+use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
-use tokio::io::AsyncWrite;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::unconstrained;
 use tokio::time::Instant;
@@ -56,6 +56,11 @@ pub struct Settings {
     pub basic_auth: Option<String>,
     /// Host names of this computer that clients may use, in lower case.
     pub names: Vec<String>,
+    /// Addresses of proxies whose header fields say which name and scheme a client used.
+    pub proxies: Vec<IpAddr>,
+    /// Space of a card that clients leave free, in bytes; `None` for 64 MiB, or an eighth of a small card. A directory has
+    /// its own setting.
+    pub keep_free_bytes: Option<u64>,
 }
 
 /// A socket that accepts connections.
@@ -64,11 +69,13 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Binds an address. Port 0 selects a free port.
+    /// Binds an address, and raises the limit of file descriptors of this process. Port 0 selects a free port.
     ///
     /// # Errors
     /// Errors of the operating system.
     pub fn bind(address: SocketAddr) -> io::Result<Listener> {
+        #[cfg(target_os = "linux")]
+        crate::descriptors::raise_limit();
         let socket = std::net::TcpListener::bind(address)?;
         socket.set_nonblocking(true)?;
         Ok(Listener { socket })
@@ -139,9 +146,10 @@ impl Listener {
                 event_streams_max: EVENT_STREAMS_MAX,
             };
             let clock = Clock(Instant::now());
-            let server = Server::new(storage, instrument, &clock, config);
-            let accepting = pin!(accept(&socket, is_stopped, |stream| async {
-                serve_one(&server, stream).await;
+            let server = &Server::new(storage, instrument, &clock, config);
+            let proxies = &settings.proxies;
+            let accepting = pin!(accept(&socket, proxies, is_stopped, |stream, is_proxy| {
+                serve_one(server, stream, is_proxy)
             }));
             match select(accepting, pin!(task)).await {
                 Either::Left(_) => Ok(()),
@@ -154,8 +162,9 @@ impl Listener {
 /// Accepts connections and drives them all until a stop request.
 async fn accept<F: Future<Output = ()>>(
     socket: &TcpListener,
+    proxies: &[IpAddr],
     is_stopped: &dyn Fn() -> bool,
-    serve: impl Fn(TcpStream) -> F,
+    serve: impl Fn(TcpStream, bool) -> F,
 ) {
     let mut connections = FuturesUnordered::new();
     let mut per_address: HashMap<IpAddr, usize> = HashMap::new();
@@ -182,9 +191,12 @@ async fn accept<F: Future<Output = ()>>(
             Some(Ok((stream, peer))) => {
                 let address = peer.ip().to_canonical();
                 let count = per_address.entry(address).or_default();
-                if connections.len() < CONNECTIONS_MAX && *count < CONNECTIONS_PER_ADDRESS_MAX {
+                // All clients of a proxy have its address.
+                let is_proxy = proxies.contains(&address);
+                let is_below = is_proxy || *count < CONNECTIONS_PER_ADDRESS_MAX;
+                if connections.len() < CONNECTIONS_MAX && is_below && has_descriptor(&stream) {
                     *count += 1;
-                    let served = serve(stream);
+                    let served = serve(stream, is_proxy);
                     connections.push(async move {
                         served.await;
                         address
@@ -205,6 +217,18 @@ async fn accept<F: Future<Output = ()>>(
     let _ = tokio::time::timeout(GRACE, drive).await;
 }
 
+/// Returns true unless the socket is one of the last that the process can open.
+#[cfg(target_os = "linux")]
+fn has_descriptor(stream: &TcpStream) -> bool {
+    crate::descriptors::permits_socket(std::os::fd::AsFd::as_fd(stream))
+}
+
+/// Returns true: only Linux limits descriptors so strictly.
+#[cfg(not(target_os = "linux"))]
+fn has_descriptor(_: &TcpStream) -> bool {
+    true
+}
+
 /// Removes a connection from the count of its address.
 fn leave(per_address: &mut HashMap<IpAddr, usize>, address: IpAddr) {
     if let Entry::Occupied(mut count) = per_address.entry(address) {
@@ -216,20 +240,29 @@ fn leave(per_address: &mut HashMap<IpAddr, usize>, address: IpAddr) {
 }
 
 /// Serves a connection and closes it.
-async fn serve_one<S: Storage, I: Instrument>(server: &Server<'_, S, I, Clock>, stream: TcpStream) {
+async fn serve_one<S: Storage, I: Instrument>(
+    server: &Server<'_, S, I, Clock>,
+    stream: TcpStream,
+    is_proxy: bool,
+) {
     // A response is written in a few large pieces; waiting for more data would only delay it.
     let _ = stream.set_nodelay(true);
-    let mut socket = Socket::new(stream);
+    let stream = Stream(stream);
     let mut buffers = Box::new(Buffers::new());
-    server.serve(&mut socket, &mut buffers).await;
+    let peer = Peer {
+        is_proxy,
+        direct: Some(&stream),
+    };
+    let mut socket = Socket::new(&stream.0);
+    server.serve_peer(&mut socket, &mut buffers, peer).await;
     drop(buffers);
-    let _ = tokio::time::timeout(LINGER, linger(socket.into_inner())).await;
+    let _ = tokio::time::timeout(LINGER, linger(&stream.0)).await;
 }
 
 /// Ends the connection so that the client receives the response: closing a socket with unread bytes would
 /// discard the response.
-async fn linger(mut stream: TcpStream) -> io::Result<()> {
-    poll_fn(|context| Pin::new(&mut stream).poll_shutdown(context)).await?;
+async fn linger(stream: &TcpStream) -> io::Result<()> {
+    SockRef::from(stream).shutdown(Shutdown::Write)?;
     let mut unread = [0; 1024];
     for _ in 0..LINGER_READS_MAX {
         stream.readable().await?;

@@ -4,4 +4,7 @@ mod changes;
 mod common;
 mod files;
 mod hostile;
+mod limits;
+mod proxy;
 mod webdav;
+mod zone;

@@ -135,3 +135,23 @@ fn curl_heeds_conditions() {
     assert!(server.curl(&remove).unwrap_err().contains("412"));
     assert_eq!(server.read("a"), b"new");
 }
+
+/// Whatever depth of folders a client can create, it can also remove.
+#[test]
+fn the_deepest_folders_are_removed() {
+    let server = Server::start();
+    let mut path = String::new();
+    while path.len() + 2 <= 255 {
+        path += "/a";
+        assert_eq!(
+            server.request(&format!("MKCOL {path}"), "", b"").status,
+            201
+        );
+    }
+    assert_eq!(
+        server.request(&format!("MKCOL {path}/a"), "", b"").status,
+        400
+    );
+    assert_eq!(server.request("DELETE /a", "", b"").status, 204);
+    assert!(server.names().is_empty());
+}

@@ -14,7 +14,7 @@ mod history;
 mod magnetometer;
 mod pace;
 
-use cardiograph_record::dos_time_now;
+use cardiograph_record::{dos_time_now, unix_s_of_local};
 use cardiograph_recorder::{Newest, NewestMemory, Session, StreamConfig, Window};
 use cardiograph_serve::{Listener, Settings};
 use cardiograph_server::{Actions, CardRecorder, CardStorage, LiveStream, Refusal, WriteLatency};
@@ -196,7 +196,9 @@ impl Running<'_> {
             note,
             |_, _, _| None,
             |world, running, control, desk| {
-                let storage = CardStorage::new(desk);
+                let storage = CardStorage::new(desk)
+                    .with_zone(unix_s_of_local)
+                    .keeping_free(self.settings.keep_free_bytes);
                 let instrument = Shown {
                     recorder: CardRecorder::new(desk, control, &live, &self.start),
                     demo: self.demo,

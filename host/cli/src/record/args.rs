@@ -1,6 +1,7 @@
 //! Arguments of `cardiograph record`.
 
 use crate::conditions::{self, Condition};
+use crate::serve::PublicArgs;
 use crate::shared::Shared;
 use crate::target::{self, DEFAULT_TARGET};
 use cardiograph_record::BINARY_SAMPLE_BYTES_MIN;
@@ -107,6 +108,14 @@ pub struct Record {
     /// User name and password that every request of --serve needs [default: none]
     #[arg(long, value_name = "USER:PASSWORD", requires = "serve")]
     pub auth: Option<String>,
+
+    #[command(flatten)]
+    pub public: PublicArgs,
+
+    /// Space that uploads to --serve leave free for the recording [default: its size and that of two files per stream, or
+    /// 1GiB with `--samples -`]
+    #[arg(long, value_name = "SIZE", requires = "serve", value_parser = bytes)]
+    pub keep_free: Option<u64>,
 
     /// Write the figures as JSON; - is standard output
     #[arg(long, value_name = "FILE")]

@@ -39,6 +39,7 @@ pub fn options(args: &Record) -> Result<NonZeroU32, Failure> {
         return refuse("--rotate-every is less than 1us; use a longer time".to_string());
     }
     only_with_stream(args)?;
+    only_with_server(args)?;
     Ok(args.rate.unwrap_or(RATE_HZ))
 }
 
@@ -101,6 +102,17 @@ fn only_with_stream(args: &Record) -> Result<(), Failure> {
         ));
     }
     Ok(())
+}
+
+/// Rejects options of a server without --serve.
+fn only_with_server(args: &Record) -> Result<(), Failure> {
+    let has_names = !args.public.hosts.is_empty() || !args.public.proxies.is_empty();
+    match has_names && args.serve.is_none() {
+        true => Err(Failure::new(
+            "--host and --trusted-proxy are options of the server; add --serve ADDR, or remove them",
+        )),
+        false => Ok(()),
+    }
 }
 
 /// Rejects --serve for simulated cards.

@@ -50,7 +50,13 @@ pub fn record(args: &Record, lines: Live, interrupt: &Interrupt) -> Result<Figur
     let is_stopped = || interrupt.is_raised();
     let monitor = Arc::new(Monitor::default());
     let server = match &args.serve {
-        Some(listen) => Some(Served::open(args, listen, &monitor)?),
+        Some(listen) => {
+            let bytes = match &lines {
+                Live::Timed(source) => Some(source.feed().bytes() * u64::from(args.streams)),
+                Live::Input => None,
+            };
+            Some(Served::open(args, listen, &monitor, bytes)?)
+        }
         None => None,
     };
     let progress = LiveProgress::default();

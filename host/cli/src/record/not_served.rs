@@ -10,7 +10,12 @@ pub enum Served {}
 
 impl Served {
     /// Returns an error.
-    pub fn open(_: &Record, listen: &str, _: &Arc<Monitor>) -> Result<Served, Failure> {
+    pub fn open(
+        _: &Record,
+        listen: &str,
+        _: &Arc<Monitor>,
+        _: Option<u64>,
+    ) -> Result<Served, Failure> {
         Err(Failure::new(format!(
             "--serve {listen}: directories are served on Linux only; remove it"
         )))

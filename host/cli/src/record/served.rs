@@ -11,6 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+/// Space for a recording whose length nobody knows.
+const UNKNOWN_BYTES: u64 = 1 << 30;
+
 /// A server for the directory of a recording.
 pub struct Served {
     access: Access,
@@ -19,14 +22,23 @@ pub struct Served {
 }
 
 impl Served {
-    /// Binds the address to listen on and reports it.
-    pub fn open(args: &Record, listen: &str, monitor: &Arc<Monitor>) -> Result<Served, Failure> {
+    /// Binds the address to listen on and reports it. `bytes` is the size of all samples, if it is known.
+    pub fn open(
+        args: &Record,
+        listen: &str,
+        monitor: &Arc<Monitor>,
+        bytes: Option<u64>,
+    ) -> Result<Served, Failure> {
         let storage = DirectoryStorage::open(Path::new(&args.target), monitor.files().clone())
             .map_err(|error| Failure::new(format!("{}: {error}", args.target)))?;
+        let keep_free = args.keep_free.unwrap_or_else(|| needed_bytes(args, bytes));
+        let storage = storage.keeping_free(Some(keep_free));
         let access = Access::new(&AccessArgs {
             listen: listen.to_string(),
             write: false,
             auth: args.auth.clone(),
+            public: args.public.clone(),
+            keep_free: None,
         })?;
         if !access.is_read_only() {
             storage.remove_leftovers();
@@ -37,6 +49,16 @@ impl Served {
             storage,
             recorder: LiveRecorder::new(Arc::clone(monitor)),
         })
+    }
+}
+
+/// Returns the space that a recording may need: its samples with marks or the heads of blocks, and the files that are
+/// preallocated.
+fn needed_bytes(args: &Record, bytes: Option<u64>) -> u64 {
+    let files = args.file_size.saturating_mul(2 * u64::from(args.streams));
+    match bytes {
+        Some(bytes) => bytes.saturating_add(bytes / 8).saturating_add(files),
+        None => UNKNOWN_BYTES,
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use cardiograph_report::values::bytes;
 use cardiograph_serve::{Listener, ServedCard, Settings};
 #[cfg(target_os = "linux")]
 use cardiograph_server::{Instrument, Storage};
@@ -26,6 +27,27 @@ pub struct AccessArgs {
     /// User name and password that every request needs; also allows what --write allows [default: none]
     #[arg(long, value_name = "USER:PASSWORD")]
     pub auth: Option<String>,
+
+    #[command(flatten)]
+    pub public: PublicArgs,
+
+    /// Space that uploads leave free for recorders and other programs [default: 64MiB, or an eighth of a small storage]
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    pub keep_free: Option<u64>,
+}
+
+/// Options for names and proxies.
+#[derive(clap::Args, Clone, Default)]
+pub struct PublicArgs {
+    /// Name by which clients know this server, in addition to its address and to the name of this computer; may be repeated.
+    /// Clients can then only read unless --write or --auth is given
+    #[arg(long = "host", value_name = "NAME", value_parser = host_of_clients)]
+    pub hosts: Vec<String>,
+
+    /// IP address of a proxy whose X-Forwarded-Host and X-Forwarded-Proto, or Forwarded, are believed; may be repeated. Clients
+    /// can then only read unless --write or --auth is given [default: none]
+    #[arg(long = "trusted-proxy", value_name = "ADDR")]
+    pub proxies: Vec<IpAddr>,
 }
 
 /// A bound socket, and the permissions of its clients.
@@ -54,10 +76,17 @@ impl Access {
         })?;
         let address = listener.address().map_err(Failure::new)?;
         let host_name = host_name();
+        let PublicArgs { hosts, proxies } = &args.public;
+        // Clients of a proxy on this computer seem to be on this computer.
+        let is_private = address.ip().is_loopback() && hosts.is_empty() && proxies.is_empty();
+        let mut names = vec![host_name.clone(), format!("{host_name}.local")];
+        names.extend_from_slice(hosts);
         let settings = Settings {
-            is_read_only: !address.ip().is_loopback() && !args.write && auth.is_none(),
+            is_read_only: !is_private && !args.write && auth.is_none(),
             basic_auth: auth.map(|auth| BASE64_STANDARD.encode(auth)),
-            names: vec![host_name.clone(), format!("{host_name}.local")],
+            names,
+            proxies: proxies.clone(),
+            keep_free_bytes: args.keep_free,
         };
         Ok(Access {
             listener,
@@ -150,6 +179,15 @@ fn parse(listen: &str) -> Result<SocketAddr, Failure> {
         Err(_) => Err(Failure::new(format!(
             "{listen}: expected an IP address and a port, such as 127.0.0.1:8080 or 0.0.0.0:8080"
         ))),
+    }
+}
+
+/// Parses a host name, in lower case and without a port.
+fn host_of_clients(text: &str) -> Result<String, String> {
+    let is_part = |letter: char| letter.is_ascii_alphanumeric() || "-._".contains(letter);
+    match !text.is_empty() && text.chars().all(is_part) {
+        true => Ok(text.to_ascii_lowercase()),
+        false => Err("use a name without scheme, port and path, such as logger.example.org".into()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod access;
 
-pub use access::{Access, AccessArgs};
+pub use access::{Access, AccessArgs, PublicArgs};
 
 use crate::failure::{Failure, print};
 use crate::interrupt::Interrupt;
@@ -91,6 +91,7 @@ fn serve_directory(
         };
         Failure::new(format!("{}: {reason}", args.target))
     })?;
+    let storage = storage.keeping_free(args.access.keep_free);
     if !access.is_read_only() {
         storage.remove_leftovers();
     }

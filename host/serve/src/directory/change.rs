@@ -1,19 +1,23 @@
 //! Changes of names: rename, remove, create a directory.
 
 use super::aside;
+use super::room::Room;
 use super::upload::{is_temporary, remove_leftover};
 use crate::beneath::{Root, error_of, is_hidden, stem_of_part};
-use cardiograph_server::Error;
+use crate::descriptors::{checked, entries_of};
+use cardiograph_server::{Error, PATH_BYTES_MAX};
 use rustix::fs::{
-    AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, Timespec, Timestamps, UTIME_OMIT, fsync,
-    mkdirat, openat, renameat, renameat_with, statat, unlinkat, utimensat,
+    AtFlags, FileType, Mode, OFlags, RenameFlags, Timespec, Timestamps, UTIME_OMIT, fsync, mkdirat,
+    openat, renameat, renameat_with, statat, unlinkat, utimensat,
 };
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-/// Maximum depth of folders that a removal or search descends into.
-pub const DEPTH_MAX: usize = 64;
+/// Maximum depth of folders that a removal or search descends into: that of the longest path that a client can create.
+pub const DEPTH_MAX: usize = PATH_BYTES_MAX / 2 + 1;
+/// Space that a new directory takes at most on common file systems.
+const DIRECTORY_BYTES: u64 = 64 << 10;
 
 /// Renames a file or directory; fails if the new name exists.
 pub async fn rename(root: &Arc<Root>, from: &str, to: &str) -> Result<(), Error> {
@@ -67,10 +71,11 @@ pub async fn remove(root: &Arc<Root>, path: &str, is_recursive: bool) -> Result<
 }
 
 /// Creates a directory.
-pub async fn make_directory(root: &Arc<Root>, path: &str) -> Result<(), Error> {
+pub async fn make_directory(root: &Arc<Root>, room: &Arc<Room>, path: &str) -> Result<(), Error> {
     let (parent, name) = root.parent(path)?;
-    let name = name.to_string();
+    let (name, room) = (name.to_string(), Arc::clone(room));
     aside(move || {
+        let _permit = room.take(&parent, DIRECTORY_BYTES)?;
         mkdirat(&parent, &name, Mode::from_raw_mode(0o755))?;
         fsync(&parent)
     })
@@ -119,9 +124,10 @@ async fn check_removable(parent: &Arc<OwnedFd>, name: &str) -> Result<(), Error>
 /// a device, or a name that is not UTF-8. Temporary files of uploads do not count, because they are the server's own.
 fn has_unseen(parent: &OwnedFd, name: &str, depth: usize) -> Result<bool, Errno> {
     let directory = open_directory(parent, name)?;
-    for entry in Dir::read_from(&directory)? {
-        let entry = entry?;
-        let Ok(name) = entry.file_name().to_str() else {
+    // The search holds one descriptor per level.
+    let names = entries_of(&directory)?.map(|entry| Ok(entry?.file_name().to_owned()));
+    for name in names.collect::<Result<Vec<_>, Errno>>()? {
+        let Ok(name) = name.to_str() else {
             return Ok(true);
         };
         if name == "." || name == ".." || is_temporary(name) {
@@ -190,13 +196,13 @@ fn deeper(depth: usize) -> Result<usize, Errno> {
 
 fn open_directory(parent: &OwnedFd, name: &str) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    openat(parent, name, flags, Mode::empty())
+    checked(openat(parent, name, flags, Mode::empty())?)
 }
 
 /// Returns the names in a directory. Omits names that are not UTF-8, which neither the recorder nor the server creates.
 fn names_in(directory: &OwnedFd) -> Result<Vec<String>, Errno> {
     let mut names = Vec::new();
-    for entry in Dir::read_from(directory)? {
+    for entry in entries_of(directory)? {
         let entry = entry?;
         if let Ok(name) = entry.file_name().to_str()
             && name != "."

@@ -4,19 +4,22 @@ use super::aside;
 use crate::beneath::{PART, Root, error_of};
 use cardiograph_record::{LiveFile, LiveFiles, epoch_of_recording, recording_at};
 use cardiograph_server::{Error, Kind, Stat, Version};
-use rustix::fs::{FileType, fstat};
+use rustix::fs::{FileType, fstat, sendfile};
 use rustix::io::{Errno, ReadWriteFlags, pread, preadv2};
 use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::io::IoSliceMut;
 use std::ops::Deref;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
 
 /// Bytes per read. A connection holds up to two pieces: one is sent while the next one is read.
 const PIECE_BYTES: usize = 64 << 10;
+/// Bytes that the system sends per call, and distance of the bytes that show whether they are in the page cache.
+const SEND_BYTES: usize = 256 << 10;
+const PROBE_BYTES: usize = 64 << 10;
 /// Maximum delay, in ms, between the updates of a file's modification time and of its length when another program
 /// appends to it.
 const APPEND_MS_MAX: usize = 200;
@@ -83,6 +86,33 @@ impl OpenFile {
         self.stat = stat_of_growing(&found, growing);
         self.stat.is_growing = is_growing;
         Ok(())
+    }
+
+    /// Sends bytes to a socket without copying them. Returns [`Errno::OPNOTSUPP`] for bytes that are not in the page cache, or
+    /// if the file may have changed: they have to be read, which does not block other clients, and is checked.
+    pub fn send_cached(&self, socket: impl AsFd, offset: u64, bytes: u64) -> Result<usize, Errno> {
+        let bytes = usize::try_from(bytes).map_or(SEND_BYTES, |bytes| bytes.min(SEND_BYTES));
+        let last = offset + bytes as u64 - 1;
+        let mut probes = (offset..last).step_by(PROBE_BYTES).chain([last]);
+        if !self.is_as_found()? || !probes.all(|at| is_cached(&self.file, at)) {
+            return Err(Errno::OPNOTSUPP);
+        }
+        let mut from = offset;
+        match sendfile(socket, &self.file, Some(&mut from), bytes) {
+            // The file has become shorter, or the file system cannot do this.
+            Ok(0) | Err(Errno::INVAL | Errno::NOSYS) => Err(Errno::OPNOTSUPP),
+            sent => sent,
+        }
+    }
+
+    /// Returns true if the contents are those of the lookup, or the recorder only appends to them.
+    fn is_as_found(&self) -> Result<bool, Errno> {
+        if self.growing.is_some() {
+            return Ok(true);
+        }
+        let found = fstat(&self.file)?;
+        let key = |stat: &rustix::fs::Stat| (stat.st_size, stat.st_mtime, stat.st_mtime_nsec);
+        Ok(key(&found) == key(&self.found))
     }
 
     /// Fails if the contents have changed since the lookup. A recorder only appends to its file.
@@ -242,6 +272,11 @@ impl Pool {
             _ => Ok(piece),
         }
     }
+}
+
+/// Returns true if the byte at an offset is in the page cache.
+fn is_cached(file: &OwnedFd, offset: u64) -> bool {
+    read_cached(file, &mut [0], offset) == Ok(1)
 }
 
 /// Reads from the page cache only.

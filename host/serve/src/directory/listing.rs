@@ -2,6 +2,7 @@
 
 use super::file::{epoch_at, stat_of, stat_of_growing};
 use crate::beneath::{Root, error_of, is_hidden, stem_of_part};
+use crate::descriptors::{checked, entries_of};
 use cardiograph_record::LiveFiles;
 use cardiograph_server::{Entry, Error, NAME_BYTES_MAX, NameBuffer, Stat};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, statat};
@@ -25,7 +26,7 @@ impl Listing {
             return Err(Error::NotDirectory);
         }
         Ok(Listing {
-            entries: Dir::read_from(&directory).map_err(error_of)?,
+            entries: entries_of(&directory).map_err(error_of)?,
             directory,
             live: live.clone(),
             path: path.trim_matches('/').to_string(),
@@ -107,7 +108,8 @@ fn finished<'n>(directory: &OwnedFd, path: &str, name: &'n str) -> Option<(&'n s
     }
     let epoch = || {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        let file = openat(directory, name, flags, Mode::empty()).ok()?;
+        let file = openat(directory, name, flags, Mode::empty());
+        let file = file.and_then(checked).ok()?;
         epoch_at(&joined(path, name), &file)
     };
     let is_recording = cardiograph_record::recording_at(&joined(path, name)).is_some();

@@ -4,6 +4,7 @@
 //!   Storage ──┬── file.rs: look up, read            from the page cache at once, else in a helper thread
 //!             ├── listing.rs: entries of a directory
 //!             ├── upload.rs: temporary file ── fsync ── rename
+//!             ├── room.rs: space that uploads leave to the recorder
 //!             ├── change.rs: rename, remove, create a directory
 //!             ├── copy.rs: copy a file or directory
 //!             └── recordings.rs: sessions and days
@@ -14,14 +15,18 @@ mod copy;
 mod file;
 mod listing;
 mod recordings;
+mod room;
 mod upload;
 
 use crate::beneath::{Root, error_of};
 use cardiograph_record::LiveFiles;
 use cardiograph_server::{Entry, Error, NameBuffer, Position, Recording, Space, Stat, Storage};
-use file::{OpenFile, Piece, Pool};
+pub use file::OpenFile;
+use file::{Piece, Pool};
 use listing::Listing;
 use recordings::Index;
+use room::Room;
+use std::any::Any;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -36,6 +41,7 @@ pub struct DirectoryStorage {
     live: LiveFiles,
     pool: Pool,
     index: Index,
+    room: Arc<Room>,
 }
 
 impl DirectoryStorage {
@@ -49,7 +55,15 @@ impl DirectoryStorage {
             live,
             pool: Pool::default(),
             index: Index::default(),
+            room: Arc::default(),
         })
+    }
+
+    /// Sets the space that clients leave free, in bytes. The default is 64 MiB, or an eighth of a small storage device.
+    #[must_use]
+    pub fn keeping_free(mut self, bytes: Option<u64>) -> DirectoryStorage {
+        self.room = Arc::new(Room::keeping(bytes));
+        self
     }
 
     /// Removes what uploads left behind that were interrupted by a crash, in a thread of its own. Uploads in progress, of
@@ -91,6 +105,10 @@ impl Storage for DirectoryStorage {
         self.pool.read(file, offset, bytes_max).await
     }
 
+    fn as_any<'f>(&self, file: &'f OpenFile) -> Option<&'f dyn Any> {
+        Some(file)
+    }
+
     async fn list(&self, directory: &str) -> Result<Listing, Error> {
         Listing::open(&self.root, &self.live, directory)
     }
@@ -106,7 +124,7 @@ impl Storage for DirectoryStorage {
 
     async fn create(&self, path: &str, bytes: Option<u64>) -> Result<Upload, Error> {
         self.check_not_recorded(path)?;
-        Upload::create(&self.root, path, bytes).await
+        Upload::create(&self.root, &self.room, path, bytes).await
     }
 
     async fn append(&self, upload: &mut Upload, bytes: &[u8]) -> Result<(), Error> {
@@ -147,7 +165,7 @@ impl Storage for DirectoryStorage {
     }
 
     async fn make_directory(&self, path: &str) -> Result<(), Error> {
-        change::make_directory(&self.root, path).await
+        change::make_directory(&self.root, &self.room, path).await
     }
 
     async fn record(&self, position: &mut Position) -> Result<Option<Recording>, Error> {

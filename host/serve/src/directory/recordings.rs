@@ -3,6 +3,7 @@
 use super::aside;
 use super::file::OpenFile;
 use crate::beneath::{Root, stem_of_part};
+use crate::descriptors::{checked, entries_of};
 use cardiograph_record::{LiveFiles, RecordingTotals, recording_at, totals_of};
 use cardiograph_recorder::FileId;
 use cardiograph_server::{
@@ -98,7 +99,7 @@ impl Index {
         let id = recording_at(path).ok_or(Error::NotFound)?;
         let file = opened.file();
         let totals = aside(move || {
-            let file = File::from(file.try_clone().map_err(errno_of)?);
+            let file = File::from(checked(file.try_clone().map_err(errno_of)?)?);
             totals_of(&file, id, stat.bytes).map_err(errno_of)
         })
         .await?;
@@ -114,7 +115,7 @@ impl Index {
 /// Returns the paths of all recordings, in order.
 fn paths(root: &Root, live: &LiveFiles) -> Result<Vec<(Key, String)>, Errno> {
     let mut found = Vec::new();
-    for entry in Dir::read_from(root.directory())? {
+    for entry in entries_of(root.directory())? {
         let entry = entry?;
         let Ok(folder) = entry.file_name().to_str() else {
             continue;
@@ -123,8 +124,11 @@ fn paths(root: &Root, live: &LiveFiles) -> Result<Vec<(Key, String)>, Errno> {
         if !is_folder_of_recordings(folder) {
             continue;
         }
-        let Ok((directory, _)) = root.read(&format!("/{folder}")) else {
-            continue;
+        let directory = match root.read(&format!("/{folder}")) {
+            Ok((directory, _)) => directory,
+            // An incomplete list would look like a complete one.
+            Err(Error::Busy) => return Err(Errno::MFILE),
+            Err(_) => continue,
         };
         let Ok(entries) = Dir::new(directory) else {
             continue;

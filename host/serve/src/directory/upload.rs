@@ -2,16 +2,18 @@
 //!
 //! | step | after an interruption here |
 //! |---|---|
-//! | bytes go to `.cardiograph-upload-N.part` | the old file, and a hidden one that the next start removes |
+//! | bytes go to `.cardiograph-upload-N.part`, which takes room as they arrive | the old file, and a hidden one that the next start removes |
 //! | the temporary file is made durable | the same |
 //! | it is renamed | **the new file**, or the old one until the directory is durable |
 
 use super::aside;
+use super::room::Room;
 use crate::beneath::{PART, Root, error_of};
+use crate::descriptors::checked;
 use cardiograph_server::Error;
 use rustix::fs::{
-    AtFlags, FallocateFlags, FileType, FlockOperation, Mode, OFlags, RenameFlags, fallocate, flock,
-    fstat, fsync, ftruncate, openat, renameat, renameat_with, statat, unlinkat,
+    AtFlags, FileType, FlockOperation, Mode, OFlags, RenameFlags, flock, fstat, fsync, ftruncate,
+    openat, renameat, renameat_with, statat, unlinkat,
 };
 use rustix::io::{Errno, pwrite};
 use std::os::fd::OwnedFd;
@@ -31,41 +33,38 @@ pub struct Upload {
     file: Arc<OwnedFd>,
     temporary: String,
     path: String,
+    room: Arc<Room>,
     buffer: Vec<u8>,
     written: u64,
     is_named: bool,
 }
 
 impl Upload {
-    /// Creates the temporary file, with room for the whole upload if its length is known.
-    pub async fn create(root: &Arc<Root>, path: &str, bytes: Option<u64>) -> Result<Upload, Error> {
+    /// Creates the temporary file. Refuses an upload that is known to be longer than the room for it.
+    pub async fn create(
+        root: &Arc<Root>,
+        room: &Arc<Room>,
+        path: &str,
+        bytes: Option<u64>,
+    ) -> Result<Upload, Error> {
         let (parent, name) = root.parent(path)?;
         let found = statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW);
         check_replaceable(found)?;
+        let parent = Arc::new(parent);
+        let (folder, space) = (Arc::clone(&parent), Arc::clone(room));
+        // Nothing is reserved: a client that sends one byte would hold the whole length.
+        aside(move || space.take(&folder, bytes.unwrap_or(0)).map(drop)).await?;
         let (file, temporary) = temporary_file(&parent)?;
-        let upload = Upload {
-            parent: Arc::new(parent),
+        Ok(Upload {
+            parent,
             file: Arc::new(file),
             temporary,
             path: path.to_string(),
+            room: Arc::clone(room),
             buffer: Vec::new(),
             written: 0,
             is_named: false,
-        };
-        if let Some(bytes) = bytes.filter(|bytes| *bytes > 0) {
-            let file = Arc::clone(&upload.file);
-            let reserved = aside(move || {
-                match fallocate(&file, FallocateFlags::KEEP_SIZE, 0, bytes) {
-                    // Not every file system can reserve space.
-                    Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
-                    // The length does not fit in a signed 64-bit integer.
-                    Err(Errno::INVAL) => Err(Errno::FBIG),
-                    done => done,
-                }
-            });
-            reserved.await?;
-        }
-        Ok(upload)
+        })
     }
 
     /// Appends bytes.
@@ -79,8 +78,10 @@ impl Upload {
 
     async fn write_buffer(&mut self) -> Result<(), Error> {
         let (file, at) = (Arc::clone(&self.file), self.written);
+        let room = Arc::clone(&self.room);
         let buffer = std::mem::take(&mut self.buffer);
         let mut buffer = aside(move || {
+            let _permit = room.take(&file, buffer.len() as u64)?;
             write_all(&file, &buffer, at)?;
             Ok(buffer)
         })
@@ -95,8 +96,6 @@ impl Upload {
     pub async fn commit(mut self) -> Result<bool, Error> {
         self.write_buffer().await?;
         aside(move || {
-            // A reservation may be longer than the file.
-            ftruncate(&self.file, self.written)?;
             fsync(&self.file)?;
             let is_new = self.rename()?;
             self.is_named = true;
@@ -151,7 +150,8 @@ fn temporary_file(parent: &OwnedFd) -> Result<(OwnedFd, String), Error> {
         let name = format!("{PREFIX}{index}{PART}");
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(0o644);
-        let file = openat(parent, name.as_str(), flags, mode).map_err(error_of)?;
+        let file = openat(parent, name.as_str(), flags, mode).and_then(checked);
+        let file = file.map_err(error_of)?;
         if is_taken_over(parent, &name, &file).map_err(error_of)? {
             ftruncate(&file, 0).map_err(error_of)?;
             return Ok((file, name));

@@ -42,7 +42,12 @@ impl Server {
 
     /// Serves the folder `served` of a new directory.
     pub fn with(settings: Settings) -> Server {
-        let own = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        Server::inside(Path::new(env!("CARGO_TARGET_TMPDIR")), settings, None)
+    }
+
+    /// Serves the folder `served` of a new directory inside `parent`. Uploads leave `keep_free` bytes free.
+    pub fn inside(parent: &Path, settings: Settings, keep_free: Option<u64>) -> Server {
+        let own = tempfile::tempdir_in(parent).unwrap();
         let served = own.path().join("served");
         fs::create_dir(&served).unwrap();
         let listener = Listener::bind("127.0.0.1:0".parse().unwrap()).unwrap();
@@ -51,6 +56,7 @@ impl Server {
         let stop = Arc::clone(&is_stopped);
         let thread = std::thread::spawn(move || {
             let storage = DirectoryStorage::open(&served, LiveFiles::default()).unwrap();
+            let storage = storage.keeping_free(keep_free);
             let is_stopped = || stop.load(Ordering::Relaxed);
             listener
                 .serve(&storage, &NoInstrument, &settings, &is_stopped)
