@@ -169,7 +169,7 @@ cardiograph_fuzz::target!(|bytes: &[u8]| {
         let number = full[usize::from(u16::from_le_bytes([block, block_high])) % full.len()];
         let mut block = card.block(number);
         block[usize::from(u16::from_le_bytes([at, at_high])) % 512] = value;
-        if flags & 1 != 0 && block.starts_with(b"CARDIOJ2") {
+        if flags & 1 != 0 && block.starts_with(b"CARDIOJ") {
             block[16..20].fill(0);
             let crc = crc::crc32(&block);
             block[16..20].copy_from_slice(&crc.to_le_bytes());

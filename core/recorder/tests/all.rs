@@ -5,6 +5,7 @@ mod fat_borders;
 mod fat_cuts;
 mod fat_guests;
 mod fat_many;
+mod fat_moved;
 mod fat_old;
 mod fat_ops;
 mod fat_order;

@@ -117,15 +117,20 @@ fn image(card: &Card, directory: &Path, name: &str) -> std::path::PathBuf {
     path
 }
 
+/// Returns the offset of the first partition of an image, in bytes.
+fn partition_at(image: &[u8]) -> usize {
+    u32::from_le_bytes(image[454..458].try_into().unwrap()) as usize * BLOCK_BYTES
+}
+
 /// Checks the file system of an image with fsck.fat; returns the contents of its files.
 fn files(image: &Path, maker: Maker) -> BTreeMap<String, Vec<u8>> {
     let bytes = fs::read(image).unwrap();
     let start = match maker {
-        Maker::Partition => u32::from_le_bytes(bytes[454..458].try_into().unwrap()) as usize,
+        Maker::Partition => partition_at(&bytes),
         Maker::Whole => 0,
     };
     let volume = image.with_extension("volume");
-    fs::write(&volume, &bytes[start * BLOCK_BYTES..]).unwrap();
+    fs::write(&volume, &bytes[start..]).unwrap();
     let output = program("fsck.fat").arg("-n").arg(&volume).output().unwrap();
     assert!(
         output.status.success(),
@@ -196,6 +201,16 @@ fn a_computer_recovers_as_the_device_does() {
         assert_eq!(done, seen);
         assert_eq!(done.kind, TargetKind::Card);
         let ours = files(&path, maker);
+        // An image of the partition alone is recovered in the same way.
+        if matches!(maker, Maker::Partition) {
+            let partition = directory.path().join("partition.img");
+            fs::write(&partition, &before[partition_at(&before)..]).unwrap();
+            assert_eq!(recover_path(&partition, false).unwrap(), done);
+            assert!(
+                files(&partition, Maker::Whole) == ours,
+                "{cut_byte}: the partition differs"
+            );
+        }
         for file in done.files {
             let bytes = ours.get(&file.name).map_or(0, |bytes| bytes.len() as u64);
             assert_eq!(bytes, file.bytes, "{}", file.name);
@@ -271,7 +286,7 @@ fn foreign_cards_are_left_alone() {
     );
     let records: Vec<_> = (0..bytes.len())
         .step_by(512)
-        .filter(|at| bytes[*at..].starts_with(b"CARDIOJ2"))
+        .filter(|at| bytes[*at..].starts_with(b"CARDIOJ3"))
         .collect();
     assert_eq!(records.len(), 2);
     records.iter().for_each(|at| bytes[at + 100] ^= 1);

@@ -42,6 +42,9 @@ pub enum Error<Card> {
     NoJournal,
     /// The journal was made for another volume.
     ForeignJournal,
+    /// An earlier version wrote the journal, with addresses of a card on which the volume was at another place. They
+    /// cannot be assigned to blocks of this card.
+    MovedJournal,
     /// The journal has no valid record, or its file was changed.
     DamagedJournal,
     /// No free run is long enough.
@@ -176,6 +179,9 @@ impl<Card: fmt::Display> fmt::Display for Error<Card> {
             ),
             Error::ForeignJournal => f.write_str(
                 "CARDIOGR.JNL was copied from another card; use the original card",
+            ),
+            Error::MovedJournal => f.write_str(
+                "CARDIOGR.JNL refers to blocks of the card from which this volume was copied; recover the whole card or its image, or delete CARDIOGR.JNL if it is lost",
             ),
             Error::DamagedJournal => f.write_str(
                 "CARDIOGR.JNL is damaged; copy all recordings off the card, including hidden files, then format it",

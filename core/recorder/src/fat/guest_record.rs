@@ -121,10 +121,10 @@ pub(super) struct FirstRun {
 }
 
 /// Encodes the operation of a guest, and returns its number. `None` for operations of the recorder.
-pub(super) fn encode(intent: &Intent, block: &mut Block) -> Option<u8> {
+pub(super) fn encode(intent: &Intent, layout: &Layout, block: &mut Block) -> Option<u8> {
     match *intent {
         Intent::Erase { name, end, run } => {
-            encode_name(name, block);
+            encode_name(name, layout, block);
             put(block, CLUSTER_AT, end);
             encode_run(run, block);
             Some(10)
@@ -136,8 +136,8 @@ pub(super) fn encode(intent: &Intent, block: &mut Block) -> Option<u8> {
             parent,
             old,
         } => {
-            encode_name(from, block);
-            encode_target(to, block);
+            encode_name(from, layout, block);
+            encode_target(to, layout, block);
             put(block, CLUSTER_AT, first);
             put(block, PARENT_AT, parent);
             let run = FirstRun {
@@ -164,7 +164,7 @@ pub(super) fn encode(intent: &Intent, block: &mut Block) -> Option<u8> {
             Some(12)
         }
         Intent::MakeDirectory { to, first } => {
-            encode_target(to, block);
+            encode_target(to, layout, block);
             put(block, CLUSTER_AT, first);
             Some(13)
         }
@@ -172,13 +172,13 @@ pub(super) fn encode(intent: &Intent, block: &mut Block) -> Option<u8> {
     }
 }
 
-/// Decodes the operation of a guest with this number.
-pub(super) fn decode(number: u8, block: &Block, layout: &Layout) -> Option<Intent> {
+/// Decodes the operation of a guest with this number. `moved` is added to all addresses.
+pub(super) fn decode(number: u8, block: &Block, layout: &Layout, moved: u32) -> Option<Intent> {
     let cluster = get(block, CLUSTER_AT);
     let is_one = layout.has(cluster, 1);
     match number {
         10 if is_one || cluster == 0 => Some(Intent::Erase {
-            name: decode_name(block, layout)?,
+            name: decode_name(block, layout, moved)?,
             end: cluster,
             run: decode_run(block, layout)?,
         }),
@@ -186,8 +186,8 @@ pub(super) fn decode(number: u8, block: &Block, layout: &Layout) -> Option<Inten
             let parent = get(block, PARENT_AT);
             let is_parent = matches!(parent, 0 | SAME_PARENT) || layout.has(parent, 1);
             is_parent.then_some(Intent::Move {
-                from: decode_name(block, layout)?,
-                to: decode_target(block, layout)?,
+                from: decode_name(block, layout, moved)?,
+                to: decode_target(block, layout, moved)?,
                 first: cluster,
                 parent,
                 old: decode_run(block, layout)?.rest,
@@ -202,18 +202,20 @@ pub(super) fn decode(number: u8, block: &Block, layout: &Layout) -> Option<Inten
             })
         }
         13 if is_one => Some(Intent::MakeDirectory {
-            to: decode_target(block, layout)?,
+            to: decode_target(block, layout, moved)?,
             first: cluster,
         }),
         _ => None,
     }
 }
 
-fn encode_name(name: Option<NamePlace>, block: &mut Block) {
+fn encode_name(name: Option<NamePlace>, layout: &Layout, block: &mut Block) {
     let Some(name) = name else { return };
-    put(block, FILE_AT, name.block.get());
+    put(block, FILE_AT, layout.relative(name.block.get()));
     for (at, before) in name.before.iter().enumerate() {
-        put(block, BEFORE_AT + 4 * at, *before);
+        if *before != 0 {
+            put(block, BEFORE_AT + 4 * at, layout.relative(*before));
+        }
     }
     block[INDEX_AT] = name.index;
     block[LONG_AT] = name.long_entries;
@@ -222,15 +224,18 @@ fn encode_name(name: Option<NamePlace>, block: &mut Block) {
 }
 
 /// Decodes a name. Returns `None` if it is invalid, and `Some(None)` if the record has none.
-fn decode_name(block: &Block, layout: &Layout) -> Option<Option<NamePlace>> {
+fn decode_name(block: &Block, layout: &Layout, moved: u32) -> Option<Option<NamePlace>> {
     if block[HAS_NAME_AT] == 0 {
         return Some(None);
     }
-    let place = place_at(block, FILE_AT, INDEX_AT, layout)?;
+    let place = place_at(block, FILE_AT, INDEX_AT, layout, moved)?;
     let name = NamePlace {
         block: NonZeroU32::new(place.block)?,
         index: place.index,
-        before: core::array::from_fn(|at| get(block, BEFORE_AT + 4 * at)),
+        before: core::array::from_fn(|at| match get(block, BEFORE_AT + 4 * at) {
+            0 => 0,
+            before => before.wrapping_add(moved),
+        }),
         long_entries: block[LONG_AT],
         sum: block[SUM_AT],
     };
@@ -242,20 +247,26 @@ fn decode_name(block: &Block, layout: &Layout) -> Option<Option<NamePlace>> {
     is_possible.then_some(Some(name))
 }
 
-fn encode_target(to: Target, block: &mut Block) {
-    put(block, TO_AT, to.block);
+fn encode_target(to: Target, layout: &Layout, block: &mut Block) {
+    put(block, TO_AT, layout.relative(to.block));
     block[TO_INDEX_AT] = to.index;
     block[TO_SUM_AT] = to.sum;
 }
 
-fn decode_target(block: &Block, layout: &Layout) -> Option<Target> {
-    let place = place_at(block, TO_AT, TO_INDEX_AT, layout)?;
+fn decode_target(block: &Block, layout: &Layout, moved: u32) -> Option<Target> {
+    let place = place_at(block, TO_AT, TO_INDEX_AT, layout, moved)?;
     Some(Target::new(place, block[TO_SUM_AT]))
 }
 
-fn place_at(block: &Block, block_at: usize, index_at: usize, layout: &Layout) -> Option<Place> {
+fn place_at(
+    block: &Block,
+    block_at: usize,
+    index_at: usize,
+    layout: &Layout,
+    moved: u32,
+) -> Option<Place> {
     let place = Place {
-        block: get(block, block_at),
+        block: get(block, block_at).wrapping_add(moved),
         index: block[index_at],
     };
     let is_place = layout.is_block(place.block) && usize::from(place.index) < ENTRIES_OF_BLOCK;
@@ -366,14 +377,14 @@ mod tests {
             };
             let mut block = [0; 512];
             record.encode(&layout, &mut block);
-            let read = Record::decode(&block, &layout, 3).map(|record| record.intent);
+            let read = Record::decode(&block, &layout, 3, 0).map(|record| record.intent);
             assert_eq!(read, Some(intent));
             // On a volume that is too small, no position is valid.
             let small = Layout {
                 clusters_end: 4,
                 ..layout
             };
-            assert!(Record::decode(&block, &small, 3).is_none());
+            assert!(Record::decode(&block, &small, 3, 0).is_none());
         }
     }
 }

@@ -1,8 +1,9 @@
 //! The journal: creating, finding and writing it.
 
+use super::old_journal::decode_unplaced;
 use super::record::{
-    COPY_STEP_BLOCKS, File, Intent, JOURNAL_BLOCKS, Kind, Place, Record, epochs_of, is_whole,
-    sequence_of,
+    COPY_STEP_BLOCKS, File, Intent, JOURNAL_BLOCKS, Kind, Place, Record, epochs_of,
+    has_card_addresses, is_whole, sequence_of,
 };
 use super::root::{JOURNAL, Room, RootContents};
 use super::table::Chain;
@@ -198,6 +199,7 @@ impl FatVolume {
     ) -> Result<bool, Error<B::Error>> {
         self.record = Record::NEW;
         let mut is_found = false;
+        let mut old = None;
         for place in self.copies {
             self.read(card, place).await?;
             let age = self.record.sequence.wrapping_sub(sequence_of(&self.block));
@@ -205,10 +207,19 @@ impl FatVolume {
             if is_found && age < u32::MAX / 2 {
                 continue;
             }
-            if let Some(record) = Record::decode(&self.block, &self.layout, first) {
+            let is_old = has_card_addresses(&self.block);
+            let record = match is_old {
+                true => decode_unplaced(&self.block, &self.layout, first),
+                false => Record::decode(&self.block, &self.layout, first, 0),
+            };
+            if let Some(record) = record {
                 self.record = record;
                 is_found = true;
+                old = is_old.then_some(place);
             }
+        }
+        if let Some(copy) = old {
+            self.load_old(card, copy, first).await?;
         }
         Ok(is_found)
     }

@@ -4,6 +4,7 @@ use super::Error;
 use super::folder::DIRECTORY_BLOCKS;
 use super::index::INDEX_BLOCKS;
 use cardiograph_card::{BLOCK_BYTES, Block};
+use core::num::NonZeroU32;
 use hadris_fat_raw::{
     BOOT_SECTOR_LEN, BOOT_SIGNATURE, BootError, FIRST_DATA_CLUSTER, FatKind, Geometry,
     RootLocation, parse_boot,
@@ -38,10 +39,12 @@ pub(crate) enum Root {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout {
     pub(super) kind: FatKind,
+    /// The boot sector.
+    pub(super) start: u32,
     /// First block of the active FAT, which is the one that is read.
     pub(super) fat: u32,
     /// First block of the other FAT, if it is mirrored.
-    pub(super) mirror: Option<u32>,
+    pub(super) mirror: Option<NonZeroU32>,
     pub(super) root: Root,
     /// First block of the first cluster.
     pub(super) data: u32,
@@ -57,6 +60,7 @@ impl Layout {
     /// Layout of an empty volume without clusters.
     pub(super) const NONE: Layout = Layout {
         kind: FatKind::Fat16,
+        start: 0,
         fat: 0,
         mirror: None,
         root: Root::Fixed {
@@ -81,12 +85,13 @@ impl Layout {
         // All offsets below are before the end.
         let at = |bytes: u64| start + in_blocks(bytes) as u32;
         // With mirroring, the first FAT is the active one.
-        let mirror =
-            (geometry.mirrored() && geometry.fat_count() == 2).then(|| at(geometry.fat_copy(1)));
+        let is_mirrored = geometry.mirrored() && geometry.fat_count() == 2;
+        let mirror = is_mirrored.then(|| at(geometry.fat_copy(1)));
         Ok(Layout {
             kind: geometry.kind(),
+            start,
             fat: at(geometry.fat_copy(geometry.active_fat())),
-            mirror,
+            mirror: mirror.and_then(NonZeroU32::new),
             root: match geometry.root() {
                 RootLocation::Fixed { start, size } => Root::Fixed {
                     start: at(start),
@@ -102,6 +107,12 @@ impl Layout {
                 .map(|sector| start + u32::from(sector)),
             serial: geometry.volume_serial().unwrap_or(0),
         })
+    }
+
+    /// Returns the first blocks of the FATs to be written, the active one last: once it is correct the other is too.
+    pub(super) fn fats(&self) -> impl Iterator<Item = u32> + use<> {
+        let mirror = self.mirror.map(NonZeroU32::get);
+        mirror.into_iter().chain([self.fat])
     }
 
     /// Returns the size of a cluster in bytes.
@@ -130,6 +141,11 @@ impl Layout {
             Root::Cluster(_) => false,
         };
         is_root || block.wrapping_sub(self.data) < data_blocks
+    }
+
+    /// Returns the address of a block relative to the boot sector, as records store it.
+    pub(super) fn relative(&self, block: u32) -> u32 {
+        block.wrapping_sub(self.start)
     }
 
     /// Returns the number of clusters that `blocks` blocks need.

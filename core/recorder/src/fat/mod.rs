@@ -7,7 +7,7 @@
 //!     ├── files: space, entry, name, length                            (file.rs, names.rs)
 //!     ├── folders, the index in each, and numbers            (folder.rs, index.rs, series.rs)
 //!     ├── removes the oldest recording                                 (oldest.rs)
-//!     ├── the journal, and its records                                 (journal.rs, record.rs)
+//!     ├── the journal, and its records                 (journal.rs, record.rs, old_journal.rs)
 //!     ├── after a power cut                                            (recovery.rs)
 //!     ├── reads any directory and file                         (walk.rs, entry.rs, view.rs)
 //!     ├── changes by guests        (upload.rs, moves.rs, change.rs, place.rs, chains.rs)
@@ -176,6 +176,7 @@ mod journal;
 mod layout;
 mod moves;
 mod names;
+mod old_journal;
 mod oldest;
 mod place;
 mod record;

@@ -15,9 +15,15 @@ pub(super) const COPY_STEP_BLOCKS: u32 = 64;
 /// Blocks of the journal: two copies [`COPY_STEP_BLOCKS`] apart, and the same number of blocks after the second.
 pub(super) const JOURNAL_BLOCKS: u32 = 2 * COPY_STEP_BLOCKS + 1;
 
-const MAGIC: [u8; 8] = *b"CARDIOJ2";
-/// Magic of version 0.1, which stored names instead of numbers and had no series.
-const MAGIC_0_1: [u8; 8] = *b"CARDIOJ1";
+/// Every record begins with these bytes and its version.
+const MAGIC: [u8; 7] = *b"CARDIOJ";
+const VERSION_AT: usize = MAGIC.len();
+/// Version of the recorder 0.1, which stored names instead of numbers and had no series.
+const VERSION_0_1: u8 = b'1';
+/// Last version with addresses of the card. They are wrong once the volume begins at another block.
+const VERSION_OF_CARD: u8 = b'2';
+/// Current version, with addresses relative to the boot sector.
+const VERSION: u8 = b'3';
 const INTENT_AT: usize = 8;
 const SLOT_AT: usize = 9;
 const SEQUENCE_AT: usize = 12;
@@ -26,6 +32,8 @@ const SERIAL_AT: usize = 20;
 const JOURNAL_AT: usize = 24;
 const FIRST_AT: usize = 28;
 const SECOND_AT: usize = 32;
+const DATA_AT: usize = 36;
+const CLUSTER_BLOCKS_AT: usize = 40;
 const EPOCHS_AT: usize = 44;
 const FREE_AT: usize = 48;
 const HINT_AT: usize = 52;
@@ -193,6 +201,20 @@ pub(super) enum Intent {
     },
 }
 
+impl Intent {
+    /// Returns the file or folder that the operation stores itself.
+    pub(super) fn file(&self) -> Option<File> {
+        match *self {
+            Intent::Reserve(file)
+            | Intent::Remove(file)
+            | Intent::Name { file, .. }
+            | Intent::MakeFolder(file)
+            | Intent::RemoveFolder(file) => Some(file),
+            _ => None,
+        }
+    }
+}
+
 /// A record of the journal.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Record {
@@ -228,22 +250,23 @@ impl Record {
     /// Encodes the record into a block.
     pub(super) fn encode(&self, layout: &Layout, block: &mut Block) {
         block.fill(0);
-        block[..MAGIC.len()].copy_from_slice(&MAGIC);
-        let (kind, slot, first, second, file) = match self.intent {
-            Intent::Nothing => (0, 0, 0, 0, None),
-            Intent::Reserve(file) => (1, 0, 0, 0, Some(file)),
-            Intent::Close { slot, bytes } => (2, slot, bytes, 0, None),
-            Intent::Discard { slot } => (3, slot, 0, 0, None),
-            Intent::Remove(file) => (4, 0, 0, 0, Some(file)),
-            Intent::ExtendDirectory { last, new } => (5, 0, last, new, None),
-            Intent::MakeJournal { last, new } => (6, 0, last, new, None),
-            Intent::Name { slot, file } => (7, slot, 0, 0, Some(file)),
-            Intent::MakeFolder(file) => (8, 0, 0, 0, Some(file)),
-            Intent::RemoveFolder(file) => (9, 0, 0, 0, Some(file)),
+        block[..VERSION_AT].copy_from_slice(&MAGIC);
+        block[VERSION_AT] = VERSION;
+        let (kind, slot, first, second) = match self.intent {
+            Intent::Nothing => (0, 0, 0, 0),
+            Intent::Reserve(_) => (1, 0, 0, 0),
+            Intent::Close { slot, bytes } => (2, slot, bytes, 0),
+            Intent::Discard { slot } => (3, slot, 0, 0),
+            Intent::Remove(_) => (4, 0, 0, 0),
+            Intent::ExtendDirectory { last, new } => (5, 0, last, new),
+            Intent::MakeJournal { last, new } => (6, 0, last, new),
+            Intent::Name { slot, .. } => (7, slot, 0, 0),
+            Intent::MakeFolder(_) => (8, 0, 0, 0),
+            Intent::RemoveFolder(_) => (9, 0, 0, 0),
             Intent::Erase { .. }
             | Intent::Move { .. }
             | Intent::Grow { .. }
-            | Intent::MakeDirectory { .. } => (0, 0, 0, 0, None),
+            | Intent::MakeDirectory { .. } => (0, 0, 0, 0),
         };
         block[INTENT_AT] = kind;
         block[SLOT_AT] = slot;
@@ -253,19 +276,21 @@ impl Record {
             (JOURNAL_AT, self.journal),
             (FIRST_AT, first),
             (SECOND_AT, second),
+            (DATA_AT, layout.relative(layout.data)),
+            (CLUSTER_BLOCKS_AT, layout.cluster_blocks),
             (EPOCHS_AT, self.epochs),
             (FREE_AT, self.free.unwrap_or(UNKNOWN)),
             (HINT_AT, self.hint),
         ] {
             put(block, at, value);
         }
-        encode_file(file, &mut block[FILE_AT..TABLE_AT]);
-        if let Some(kind) = guest_record::encode(&self.intent, block) {
+        encode_file(self.intent.file(), layout, &mut block[FILE_AT..TABLE_AT]);
+        if let Some(kind) = guest_record::encode(&self.intent, layout, block) {
             block[INTENT_AT] = kind;
         }
         let (table, _) = block[TABLE_AT..SERIES_AT].as_chunks_mut::<FILE_BYTES>();
         for (file, bytes) in self.reserved.iter().zip(table) {
-            encode_file(*file, bytes);
+            encode_file(*file, layout, bytes);
         }
         let (table, _) = block[SERIES_AT..].as_chunks_mut::<SERIES_BYTES>();
         for (series, bytes) in self.series.iter().zip(table) {
@@ -279,17 +304,32 @@ impl Record {
         put(block, CRC_AT, crc);
     }
 
-    /// Decodes a block, if it is a valid record of this volume's journal at this first cluster.
-    pub(super) fn decode(block: &Block, layout: &Layout, journal: u32) -> Option<Record> {
+    /// Decodes a block, if it is a valid record of this volume's journal at this first cluster. `old_start` is the
+    /// block at which the volume began when it wrote a record with addresses of the card.
+    pub(super) fn decode(
+        block: &Block,
+        layout: &Layout,
+        journal: u32,
+        old_start: u32,
+    ) -> Option<Record> {
+        let is_of_card = has_card_addresses(block);
+        let geometry = (get(block, DATA_AT), get(block, CLUSTER_BLOCKS_AT));
+        let is_same =
+            is_of_card || geometry == (layout.relative(layout.data), layout.cluster_blocks);
         if !is_whole(block)
+            || !is_same
             || get(block, SERIAL_AT) != layout.serial
             || get(block, JOURNAL_AT) != journal
         {
             return None;
         }
+        let moved = match is_of_card {
+            true => layout.start.wrapping_sub(old_start),
+            false => layout.start,
+        };
         let (first, second) = (get(block, FIRST_AT), get(block, SECOND_AT));
-        let is_old = block.starts_with(&MAGIC_0_1);
-        let file_of = |bytes: &[u8]| decode_file(bytes, layout, is_old);
+        let is_old = block[VERSION_AT] == VERSION_0_1;
+        let file_of = |bytes: &[u8]| decode_file(bytes, layout, moved, is_old);
         let file = || file_of(&block[FILE_AT..TABLE_AT]);
         let folder = || file().filter(|file| file.kind == Kind::Folder);
         let slot = block[SLOT_AT];
@@ -315,7 +355,7 @@ impl Record {
             },
             8 => Intent::MakeFolder(folder()?),
             9 => Intent::RemoveFolder(folder()?),
-            number if !is_old => guest_record::decode(number, block, layout)?,
+            number if !is_old => guest_record::decode(number, block, layout, moved)?,
             _ => return None,
         };
         let free = get(block, FREE_AT);
@@ -343,8 +383,14 @@ impl Record {
 
 /// Returns true if a block is a valid record of any journal.
 pub(super) fn is_whole(block: &Block) -> bool {
-    let is_known = block.starts_with(&MAGIC) || block.starts_with(&MAGIC_0_1);
+    let is_known =
+        block.starts_with(&MAGIC) && (VERSION_0_1..=VERSION).contains(&block[VERSION_AT]);
     is_known && get(block, CRC_AT) == checksum(block)
+}
+
+/// Returns true if the addresses in a record are those of the card, not relative to the boot sector.
+pub(super) fn has_card_addresses(block: &Block) -> bool {
+    block[VERSION_AT] <= VERSION_OF_CARD
 }
 
 /// Returns the sequence number of a record.
@@ -357,7 +403,7 @@ pub(super) fn epochs_of(block: &Block) -> u32 {
     get(block, EPOCHS_AT)
 }
 
-fn encode_file(file: Option<File>, bytes: &mut [u8]) {
+fn encode_file(file: Option<File>, layout: &Layout, bytes: &mut [u8]) {
     let Some(file) = file else { return };
     bytes[..3].copy_from_slice(&file.prefix);
     bytes[3..6].copy_from_slice(&file.extension);
@@ -371,14 +417,15 @@ fn encode_file(file: Option<File>, bytes: &mut [u8]) {
     };
     put(bytes, 7, file.number);
     bytes[11] = file.place.index;
-    put(bytes, 12, file.place.block);
+    put(bytes, 12, layout.relative(file.place.block));
     put(bytes, 16, file.first);
     put(bytes, 20, file.clusters);
     put(bytes, 24, file.epoch);
     put(bytes, 28, file.note);
 }
 
-fn decode_file(bytes: &[u8], layout: &Layout, is_old: bool) -> Option<File> {
+/// Decodes a file. `moved` is added to the address of its entry.
+fn decode_file(bytes: &[u8], layout: &Layout, moved: u32, is_old: bool) -> Option<File> {
     let name: Name = core::array::from_fn(|at| bytes[at]);
     let [a, b, c, d, e, f, kind, ..] = name;
     let (kind, extension, number) = match (is_old, kind) {
@@ -400,7 +447,7 @@ fn decode_file(bytes: &[u8], layout: &Layout, is_old: bool) -> Option<File> {
         extension,
         number,
         place: Place {
-            block: get(bytes, 12),
+            block: get(bytes, 12).wrapping_add(moved),
             index: bytes[11],
         },
         first: get(bytes, 16),
@@ -486,8 +533,8 @@ pub(in crate::fat) mod tests {
     /// Returns true if the file is read as it was written; false if the record is refused.
     fn is_read(file: File) -> bool {
         let mut bytes = [0; FILE_BYTES];
-        encode_file(Some(file), &mut bytes);
-        let read = decode_file(&bytes, &LAYOUT, false);
+        encode_file(Some(file), &LAYOUT, &mut bytes);
+        let read = decode_file(&bytes, &LAYOUT, 0, false);
         assert!(read.is_none_or(|read| read == file), "{file:?}: {read:?}");
         read.is_some()
     }
@@ -568,8 +615,8 @@ pub(in crate::fat) mod tests {
         };
         for (clusters, is_possible) in [(65_535, true), (65_536, false)] {
             let mut bytes = [0; FILE_BYTES];
-            encode_file(Some(File { clusters, ..FILE }), &mut bytes);
-            let read = decode_file(&bytes, &large, false);
+            encode_file(Some(File { clusters, ..FILE }), &large, &mut bytes);
+            let read = decode_file(&bytes, &large, 0, false);
             assert_eq!(read.is_some(), is_possible, "{clusters} clusters");
         }
     }
@@ -609,7 +656,7 @@ pub(in crate::fat) mod tests {
             record.reserved[5] = Some(file);
             let mut block = [0; BLOCK_BYTES];
             record.encode(&LAYOUT, &mut block);
-            let read = Record::decode(&block, &LAYOUT, 3).unwrap();
+            let read = Record::decode(&block, &LAYOUT, 3, 0).unwrap();
             let expected = is_unfinished.then_some(file);
             assert_eq!(read.file(5), expected, "{:?}", file.kind);
             assert_eq!(epochs_of(&block), record.epochs);

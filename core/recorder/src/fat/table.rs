@@ -242,8 +242,7 @@ impl FatVolume {
         let kind = self.layout.kind;
         let per_block = self.layout.entries_of_block();
         let old = &self.block;
-        // Write the active FAT last, so that once it is correct the other is too.
-        for fat in self.layout.mirror.into_iter().chain([self.layout.fat]) {
+        for fat in self.layout.fats() {
             card.write(
                 fat + blocks.start,
                 blocks.end - blocks.start,
@@ -280,7 +279,7 @@ impl FatVolume {
         let at = (cluster % per_block) as usize * kind.entry_len();
         let value = next.unwrap_or(kind.mask());
         kind.encode(cluster.into(), value, &mut self.block[at..]);
-        for fat in self.layout.mirror.into_iter().chain([self.layout.fat]) {
+        for fat in self.layout.fats() {
             self.write_back(card, fat + cluster / per_block).await?;
         }
         Ok(())

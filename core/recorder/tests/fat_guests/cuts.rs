@@ -281,6 +281,33 @@ impl Run<'_> {
         }
     }
 
+    /// Makes some of the cuts, and mounts an image of the partition, and a card on which it begins later.
+    fn cuts_elsewhere(&self, every: usize) -> usize {
+        let mut number = 0;
+        for (step, after) in self.cuts().step_by(every) {
+            let cut = self.cut(step, after, Torn::Prefix);
+            let what = format!("after {after}");
+            let whole = Rig::mounted(cut.disk.powered_up());
+            let is_done = self.judge(&whole, step, 0, &what);
+            for (disk, start) in elsewhere(&cut.disk, self.image.start) {
+                let rig = Rig::mounted(disk);
+                let what = format!(
+                    "{} {:?}, {what}, from {start}",
+                    self.label, self.script[step]
+                );
+                fsck(&rig.disk, start).unwrap_or_else(|text| panic!("{what}: {text}"));
+                let image = Image {
+                    start,
+                    ..self.image.clone()
+                };
+                let due = &self.states[step + usize::from(is_done)];
+                assert_eq!(state(&rig, &image).as_ref(), Ok(due), "{what}");
+            }
+            number += 1;
+        }
+        number
+    }
+
     /// Makes each cut, and further cuts in each mount that follows.
     fn every_cut_in_recovery(&self, torn: Torn, every: usize) {
         let mut number = 0;
@@ -375,6 +402,14 @@ fn a_mount_can_be_interrupted_itself() {
     on_every(&USUAL_VOLUMES, |run| {
         run.every_cut_in_recovery(Torn::Prefix, 5);
         run.every_cut_in_recovery(Torn::Any(Seed::new(seed)), 11);
+    });
+}
+
+#[test]
+fn a_volume_is_repaired_wherever_it_begins() {
+    on_every(&USUAL_VOLUMES, |run| {
+        let cuts = run.cuts_elsewhere(7);
+        assert!(cuts > 50, "only {cuts} cuts");
     });
 }
 

@@ -144,7 +144,7 @@ fn a_copied_journal_is_started_anew() {
     let listing = check(&rig.disk, start).unwrap();
     let copy = &listing.files["CARDIOGRJNL"].blocks;
     assert_eq!((copy[3], copy[64]), (journal[64], journal[3]));
-    assert!(rig.disk.block(copy[64]).starts_with(b"CARDIOJ2"));
+    assert!(rig.disk.block(copy[64]).starts_with(b"CARDIOJ3"));
 }
 
 #[test]

@@ -306,6 +306,22 @@ impl Image {
     }
 }
 
+/// Returns an image of the volume alone, and a card on which it begins later; each with the volume's first block.
+pub fn elsewhere(disk: &Disk, start: u32) -> [(Disk, u32); 2] {
+    const FURTHER: u32 = 1_985;
+    let blocks: Vec<Block> = (start..disk.used()).map(|it| *disk.block(it)).collect();
+    let count = disk.count() - start;
+    let to = start + FURTHER;
+    let mut moved = vec![[0; 512]; to as usize];
+    let is_16 = blocks[0][22..24] != [0; 2];
+    moved[0] = table(to, count, if is_16 { 6 } else { 12 });
+    moved.extend(&blocks);
+    [
+        (Disk::new(blocks, count), 0),
+        (Disk::new(moved, to + count), to),
+    ]
+}
+
 /// Writes a volume to a sparse file.
 fn to_file(disk: &Disk, start: u32) -> PathBuf {
     let path = temporary();

@@ -8,8 +8,8 @@ mod image;
 pub use check::{Entry, Listing, check};
 #[allow(unused_imports, reason = "each test file uses only part of it")]
 pub use image::{
-    FAT16, FAT32, Image, Spec, fsck, long_names, made_by, put_root_entries, repaired, table,
-    with_file, without,
+    FAT16, FAT32, Image, Spec, elsewhere, fsck, long_names, made_by, put_root_entries, repaired,
+    table, with_file, without,
 };
 
 use cardiograph_card::Block;

@@ -167,7 +167,7 @@ pub(super) fn recover(rig: &mut Rig) -> Result<(), Error<NoPower>> {
     let mut volume = rig.volume();
     let copies = volume.copies.map(|block| rig.disk.blocks[block as usize]);
     let records = copies.iter();
-    let records = records.filter_map(|block| Record::decode(block, &rig.layout, 0));
+    let records = records.filter_map(|block| Record::decode(block, &rig.layout, 0, 0));
     if let Some(newest) = records.max_by_key(|record| record.sequence) {
         volume.record = newest;
     }

@@ -91,7 +91,7 @@ fn new_journal(rig: &Rig, volume: &FatVolume, shape: Shape) -> u32 {
     assert_eq!(volume.record.journal, first);
     for copy in volume.copies {
         let block = &rig.disk.blocks[copy as usize];
-        assert!(block.starts_with(b"CARDIOJ2"), "{shape:?}");
+        assert!(block.starts_with(b"CARDIOJ3"), "{shape:?}");
     }
     first
 }
@@ -211,7 +211,7 @@ fn is_used(rig: &Rig, chain: &[u32]) -> bool {
     let blocks = rig.layout.cluster_blocks;
     let second = rig.layout.block_of(chain[(SECOND / blocks) as usize]) + SECOND % blocks;
     assert_eq!(volume.copies, [rig.layout.block_of(chain[0]), second]);
-    assert!(rig.disk.blocks[second as usize].starts_with(b"CARDIOJ2"));
+    assert!(rig.disk.blocks[second as usize].starts_with(b"CARDIOJ3"));
     true
 }
 

@@ -3,6 +3,7 @@
 use super::*;
 use crate::fat::Error;
 use crate::fat::layout::{First, identify_first};
+use core::num::NonZeroU32;
 
 /// Blocks of a volume, from its boot sector to its end.
 pub(super) const BLOCKS: u32 = 9000;
@@ -85,10 +86,11 @@ fn every_part_of_a_volume_is_where_its_boot_sector_says() {
                 let behind = RESERVED + u32::from(fats) * FAT_BLOCKS;
                 let roots = if is_32 { 0 } else { ROOTS / 16 };
                 let kind = [FatKind::Fat16, FatKind::Fat32][usize::from(is_32)];
-                assert_eq!(layout.kind, kind);
+                assert_eq!((layout.kind, layout.start), (kind, START));
                 assert_eq!(layout.fat, fat + active * FAT_BLOCKS);
                 let is_mirrored = fats == 2 && flags == 0;
-                assert_eq!(layout.mirror, is_mirrored.then_some(fat + FAT_BLOCKS));
+                let mirror = layout.mirror.map(NonZeroU32::get);
+                assert_eq!(mirror, is_mirrored.then_some(fat + FAT_BLOCKS));
                 let root = match is_32 {
                     true => Root::Cluster(5),
                     false => Root::Fixed {

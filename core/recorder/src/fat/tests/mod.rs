@@ -26,6 +26,7 @@ use super::record::{Place, Series};
 use super::{DosTime, FatVolume, Intent, mix};
 use crate::volume::Blocks;
 use cardiograph_card::Block;
+use core::num::NonZeroU32;
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
 use hadris_fat_raw::FatKind;
@@ -258,8 +259,9 @@ impl Rig {
         let data = (root_start + roots).next_multiple_of(shape.cluster_blocks) + shape.shift;
         let layout = Layout {
             kind: shape.kind,
+            start: 0,
             fat: 1 + fat_blocks,
-            mirror: Some(1),
+            mirror: Some(NonZeroU32::MIN),
             root: match is_32 {
                 true => Root::Cluster(2),
                 false => Root::Fixed {
@@ -341,7 +343,7 @@ impl Rig {
     /// Writes an entry to both FATs.
     fn put(&mut self, cluster: u32, value: u32) {
         let (block, range) = self.at(cluster);
-        let mirror = self.layout.mirror.unwrap_or(self.layout.fat);
+        let mirror = self.layout.fats().next().unwrap();
         for block in [block, block - self.layout.fat + mirror] {
             let bytes = &value.to_le_bytes()[..range.len()];
             self.disk.blocks[block as usize][range.clone()].copy_from_slice(bytes);
@@ -357,8 +359,8 @@ impl Rig {
 
     /// Returns all entries. The FATs must be equal.
     fn table(&self) -> Vec<u32> {
-        let Layout { fat, mirror, .. } = self.layout;
-        let mirror = mirror.unwrap_or(fat);
+        let fat = self.layout.fat;
+        let mirror = self.layout.fats().next().unwrap();
         let blocks = &self.disk.blocks;
         for block in 0..fat - mirror {
             let [one, two] = [mirror, fat].map(|it| (it + block) as usize);

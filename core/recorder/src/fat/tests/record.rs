@@ -26,6 +26,9 @@ fn record(magic: &[u8; 8], number: u8, fields: &[(usize, &[u8])]) -> Block {
     block[..8].copy_from_slice(magic);
     block[8] = number;
     put(&mut block, 24, JOURNAL);
+    // The first cluster, and the blocks of each.
+    put(&mut block, 36, 50);
+    put(&mut block, 40, 8);
     put(&mut block, 48, u32::MAX);
     for (at, bytes) in fields {
         block[*at..][..bytes.len()].copy_from_slice(bytes);
@@ -36,11 +39,11 @@ fn record(magic: &[u8; 8], number: u8, fields: &[(usize, &[u8])]) -> Block {
 }
 
 fn read(block: &Block) -> Option<Record> {
-    Record::decode(block, &LAYOUT, JOURNAL)
+    Record::decode(block, &LAYOUT, JOURNAL, 0)
 }
 
 fn operation(number: u8, fields: &[(usize, &[u8])]) -> Option<Intent> {
-    read(&record(b"CARDIOJ2", number, fields)).map(|record| record.intent)
+    read(&record(b"CARDIOJ3", number, fields)).map(|record| record.intent)
 }
 
 /// A file of clusters 100 to 149 whose entry is the fourth in block 60.
@@ -134,6 +137,53 @@ fn directories_grow_by_clusters_that_exist() {
     }
 }
 
+/// The layout of the same volume if it begins at this block.
+fn from_block(start: u32) -> Layout {
+    Layout {
+        start,
+        root: Root::Fixed {
+            start: start + 20,
+            blocks: 20,
+        },
+        data: start + 50,
+        ..LAYOUT
+    }
+}
+
+#[test]
+fn addresses_are_relative_to_the_volume() {
+    const START: u32 = 1_000;
+    let bytes = file(2, 50);
+    let moved = File {
+        place: place(START + 60, 3),
+        ..file_of(Kind::Named, 50)
+    };
+    let block = record(b"CARDIOJ3", 4, &[(64, &bytes), (96, &bytes)]);
+    let read = Record::decode(&block, &from_block(START), JOURNAL, 7).unwrap();
+    assert_eq!(read.intent, Intent::Remove(moved));
+    assert_eq!(read.reserved[0], Some(moved));
+    let mut written = [0; 512];
+    read.encode(&from_block(START), &mut written);
+    assert!(written == block);
+    // The same record of a volume with other places of its clusters.
+    for (at, value) in [(36, 49), (36, 51), (40, 4)] {
+        let other = record(
+            b"CARDIOJ3",
+            4,
+            &[(64, &bytes), (at, &u32::to_le_bytes(value))],
+        );
+        assert!(Record::decode(&other, &LAYOUT, JOURNAL, 0).is_none());
+    }
+    // Version 2 had addresses of the card, and the volume has moved since.
+    for (old_start, block) in [(0, START + 60), (10, START + 50), (60, START), (5_000, 0)] {
+        let old = record(b"CARDIOJ2", 4, &[(64, &bytes)]);
+        let read = Record::decode(&old, &from_block(START), JOURNAL, old_start);
+        let place = place(block, 3);
+        let expected = (block >= START + 50).then_some(Intent::Remove(File { place, ..moved }));
+        assert_eq!(read.map(|read| read.intent), expected, "{old_start}");
+    }
+}
+
 /// Version 0.1 had the operations 0 to 6, and no prefixes.
 #[test]
 fn records_of_version_0_1_have_no_later_operations() {
@@ -197,7 +247,7 @@ fn counts_and_prefixes_are_read_as_documented() {
             (52, &600_u32.to_le_bytes()),
             (352, &prefixes),
         ];
-        let read = read(&record(b"CARDIOJ2", 0, &fields)).unwrap();
+        let read = read(&record(b"CARDIOJ3", 0, &fields)).unwrap();
         assert_eq!((read.free, read.epochs, read.hint), (known, 9, 600));
         let mut expected = [None; 8];
         expected[0] = Some(Series {

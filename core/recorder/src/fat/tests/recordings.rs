@@ -59,7 +59,7 @@ pub(super) fn newest(rig: &Rig) -> Option<Record> {
     let copies = rig.volume().copies;
     let copies = copies.map(|block| rig.disk.blocks[block as usize]);
     let records = copies.iter();
-    let records = records.filter_map(|block| Record::decode(block, &rig.layout, 0));
+    let records = records.filter_map(|block| Record::decode(block, &rig.layout, 0, 0));
     records.max_by_key(|record| record.sequence)
 }
 
