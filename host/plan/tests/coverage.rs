@@ -120,7 +120,7 @@ impl Coverage {
 /// fewer seeds, chance moves these shares from the expected 95 % and 2.5 % with the square root of their number.
 fn check(name: &str, law: Law, buffers: &[(u64, f64)]) {
     let seeds = cardiograph_effort::COVERAGE_SEEDS.now();
-    let chance = (1000.0 / seeds as f64).sqrt();
+    let chance = f64::sqrt(1000.0 / seeds as f64);
     let inside_min = seeds as f64 * (0.95 - 0.03 * chance);
     let above_max = seeds as f64 * (0.025 + 0.025 * chance);
     for (coverage, (buffer_bytes, truth)) in Coverage::over(law, buffers, seeds).iter().zip(buffers)
