@@ -417,7 +417,8 @@ fn a_growing_file_is_followed_only_if_the_server_continues_it() {
         run
     };
     let chunks = |bytes: &[u8]| chunked("200 OK", "", &[bytes], "0\r\n\r\n");
-    let refused: [(fn(usize) -> Reply, &str); 5] = [
+    type Follow = fn(usize) -> Reply;
+    let refused: [(Follow, &str); 5] = [
         // The arguments are ignored: the whole file again.
         (|_| answer("200 OK", "", &recorded()), "omit --follow"),
         (

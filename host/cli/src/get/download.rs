@@ -41,7 +41,7 @@ pub enum Received {
     /// The file was already there, with the same length.
     Complete,
     /// The bytes are in a partial file.
-    Partial(Partial, Outcome),
+    Partial(Box<Partial>, Outcome),
 }
 
 /// Result of a download to a file.
@@ -131,7 +131,7 @@ impl Download<'_> {
         let total = sink.partial.bytes;
         let continued = if sink.was_restarted { 0 } else { continued };
         let outcome = Outcome::Fetched { total, continued };
-        Ok(Received::Partial(sink.partial, outcome))
+        Ok(Received::Partial(Box::new(sink.partial), outcome))
     }
 
     /// Downloads to standard output.

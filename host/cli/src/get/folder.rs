@@ -120,7 +120,7 @@ pub fn fetch_all(
 struct Folder<'a> {
     client: &'a Client<'a>,
     /// Files whose bytes have been received, with their final paths.
-    received: Vec<(PathBuf, Partial, Outcome)>,
+    received: Vec<(PathBuf, Box<Partial>, Outcome)>,
     /// Total length of these files.
     bytes: u64,
     /// Number of entries in all lists.
@@ -256,7 +256,7 @@ impl Folder<'_> {
     fn finish(&mut self) -> Result<(), Failure> {
         let (mut files, mut done) = (Vec::new(), Vec::new());
         for (path, partial, outcome) in self.received.drain(..) {
-            files.push(partial);
+            files.push(*partial);
             done.push((path, outcome));
         }
         self.bytes = 0;

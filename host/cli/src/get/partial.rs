@@ -196,10 +196,10 @@ impl Partial {
         Ok(())
     }
 
-    /// Keeps the bytes received, so that another run can continue.
+    /// Keeps the bytes received, so that another run can continue. Without an entity tag, it could not.
     pub fn leave(mut self) {
         // If this fails, the other run starts over.
-        if self.bytes > 0 {
+        if self.bytes > 0 && self.tag.is_some() {
             let _ = self.save_tag();
         } else {
             self.discard();

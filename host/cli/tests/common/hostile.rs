@@ -31,7 +31,7 @@ impl Request {
     }
 }
 
-/// What the server does with a request.
+/// Answer to a request.
 pub enum Reply {
     /// Sends these bytes and closes the connection.
     Close(Vec<u8>),
