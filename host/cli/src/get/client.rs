@@ -1,32 +1,27 @@
 //! Requests to a server.
 
 use super::answer::strong_tag;
+use super::error::RequestError;
 use super::names::shown;
+use super::reading::Reading;
 use super::url::Url;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde::Deserialize;
-use std::fmt;
-use std::io::Read;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use ureq::http::Response;
-use ureq::{Agent, Body, BodyReader, RequestBuilder, Timeout};
+use ureq::{Agent, Body, RequestBuilder};
 
 /// Longest wait for a connection.
 const CONNECT: Duration = Duration::from_secs(10);
 /// Default of the longest wait for the next bytes. A recorder that needs its card may delay reads.
 pub const PATIENCE: Duration = Duration::from_secs(30);
-/// Number of bytes that a server must send within the longest wait for the next ones. A server that sends single bytes
-/// would otherwise keep the command forever.
-pub const SLOW_BYTES: u64 = 1000;
 /// Maximum length of a list.
 const LIST_BYTES_MAX: u64 = 64 << 20;
 /// Maximum length of the explanation of an error.
 const REASON_BYTES_MAX: u64 = 4096;
-/// Bytes per read.
-const PIECE_BYTES: usize = 128 << 10;
 
 /// A client of one server.
 pub struct Client<'a> {
@@ -106,53 +101,6 @@ impl Wanted {
     /// Returns true if the request is for the rest of a file; false if it is for the whole file.
     pub fn is_rest(&self) -> bool {
         self.start > 0 && self.tag.is_some()
-    }
-}
-
-/// Reason why a request got no usable response.
-#[derive(Debug)]
-pub enum RequestError {
-    /// The connection failed; another attempt may succeed.
-    Connection(String),
-    /// The server is busy; another attempt may succeed after this time.
-    Busy(Duration),
-    /// The server needs a user name and a password.
-    CredentialsNeeded,
-    /// The server does not accept the user name or the password.
-    CredentialsWrong,
-    /// The server refused the request.
-    Refused(u16, String),
-    /// The server redirects to this address, if it states one.
-    Redirected(String),
-    /// The response does not fit the request.
-    Wrong(String),
-}
-
-impl fmt::Display for RequestError {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        match self {
-            RequestError::Connection(error) => {
-                write!(f, "{error}; check the address and the network")
-            }
-            RequestError::Busy(_) => f.write_str("the server is busy; try again later"),
-            RequestError::CredentialsNeeded => {
-                f.write_str("the server needs a user name and a password; use --auth USER:PASSWORD")
-            }
-            RequestError::CredentialsWrong => {
-                f.write_str("the user name or the password is wrong; correct --auth USER:PASSWORD")
-            }
-            RequestError::Refused(404, _) => f.write_str("not found on the server; check the name"),
-            RequestError::Refused(status, text) => match text.trim() {
-                "" => write!(f, "the server answered with status {status}"),
-                text => write!(f, "the server answered: {text} (status {status})"),
-            },
-            RequestError::Redirected(place) => write!(
-                f,
-                "the server redirects to another address ({place}), which is not followed; request that address if you \
-                 trust it"
-            ),
-            RequestError::Wrong(answer) => write!(f, "{answer}; check that the address is right"),
-        }
     }
 }
 
@@ -245,14 +193,7 @@ impl<'a> Client<'a> {
 
     /// Reads a response. Fails if the server sends it too slowly.
     pub fn read<'b>(&self, response: &'b mut Response<Body>) -> Reading<'b> {
-        Reading {
-            body: response.body_mut().as_reader(),
-            piece: vec![0; PIECE_BYTES],
-            patience: self.patience,
-            may_be_slow: false,
-            since: Instant::now(),
-            bytes: 0,
-        }
+        Reading::new(response, self.patience)
     }
 
     fn failure(&self, error: &RequestError) -> Failure {
@@ -274,7 +215,8 @@ impl<'a> Client<'a> {
         &self,
         response: Result<Response<Body>, ureq::Error>,
     ) -> Result<Response<Body>, RequestError> {
-        let mut response = response.map_err(|error| connection_error(error, self.patience))?;
+        let mut response =
+            response.map_err(|error| RequestError::from_connection(error, self.patience))?;
         let status = response.status().as_u16();
         if status < 300 || status == 416 {
             return Ok(response);
@@ -325,42 +267,6 @@ impl<'a> Client<'a> {
     }
 }
 
-/// A response that is read piece by piece.
-pub struct Reading<'a> {
-    body: BodyReader<'a>,
-    piece: Vec<u8>,
-    patience: Duration,
-    may_be_slow: bool,
-    /// Start of the present period, and number of bytes received in it.
-    since: Instant,
-    bytes: u64,
-}
-
-impl Reading<'_> {
-    /// Accepts any speed: a recording grows as slowly as its samples arrive.
-    pub fn at_any_speed(mut self) -> Self {
-        self.may_be_slow = true;
-        self
-    }
-
-    /// Returns the next bytes, or `None` at the end.
-    pub fn next(&mut self) -> Result<Option<&[u8]>, RequestError> {
-        let read = self.body.read(&mut self.piece);
-        let bytes = read.map_err(|error| connection_error(error.into(), self.patience))?;
-        self.bytes += bytes as u64;
-        if self.since.elapsed() >= self.patience {
-            if bytes > 0 && self.bytes < SLOW_BYTES && !self.may_be_slow {
-                return Err(RequestError::Wrong(format!(
-                    "the server sent fewer than {SLOW_BYTES} bytes in {}",
-                    humantime::format_duration(self.patience)
-                )));
-            }
-            (self.since, self.bytes) = (Instant::now(), 0);
-        }
-        Ok(Some(&self.piece[..bytes]).filter(|piece| !piece.is_empty()))
-    }
-}
-
 /// Sends a request, and once more if the connection was closed: the server may have closed it after an earlier response,
 /// just as this request was sent.
 fn again_if_closed(
@@ -377,21 +283,6 @@ fn again_if_closed(
         Err(ureq::Error::Io(error)) if closed.contains(&error.kind()) => send(),
         sent => sent,
     }
-}
-
-/// Returns the error of a connection as a sentence.
-fn connection_error(error: ureq::Error, patience: Duration) -> RequestError {
-    let patience = humantime::format_duration(patience);
-    RequestError::Connection(match error {
-        ureq::Error::Io(error) => error.to_string(),
-        ureq::Error::Timeout(Timeout::Resolve | Timeout::Connect) => {
-            "no connection to the server in time".to_string()
-        }
-        ureq::Error::Timeout(_) => format!(
-            "the server did not answer within {patience}, or stopped in the middle of an answer; allow more with --timeout"
-        ),
-        other => other.to_string(),
-    })
 }
 
 /// Refuses a response whose status is not 200.

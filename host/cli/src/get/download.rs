@@ -1,8 +1,10 @@
 //! Downloads: continued after a lost connection, and while the file grows.
 
 use super::answer::{Answer, continues, meaning, modified, strong_tag};
-use super::client::{Client, RequestError, SLOW_BYTES, Wanted};
+use super::client::{Client, Wanted};
+use super::error::RequestError;
 use super::partial::{AtEnd, Partial, check_ordinary};
+use super::reading::SLOW_BYTES;
 use super::url::Url;
 use crate::failure::Failure;
 use crate::progress::Progress;

@@ -9,9 +9,11 @@
 mod answer;
 pub mod client;
 mod download;
+mod error;
 mod folder;
 mod names;
 mod partial;
+mod reading;
 pub mod url;
 
 use crate::failure::{Failure, print};
