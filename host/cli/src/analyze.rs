@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::outputs::{Outputs, Reporting, is_standard_output};
 use crate::progress::Progress;
 use cardiograph_report::values::{duration, whole};
-use cardiograph_report::{Report, figures_of};
+use cardiograph_report::{Report, figures_at_rate};
 use cardiograph_trace::{ReadOptions, TimeUnit, read_from, read_scope, read_with_progress};
 use std::path::{Path, PathBuf};
 
@@ -59,6 +59,10 @@ pub struct Args {
     #[arg(long, value_name = "COLUMN")]
     pub latency_column: Option<String>,
 
+    /// Samples per second of a recording, if you know it; otherwise the period is fitted to the times
+    #[arg(long, value_name = "HZ", value_parser = rate)]
+    pub rate: Option<f64>,
+
     /// Exit with code 5 if a condition holds, such as 'p99 > 20ms' or, for a recording, 'late > 0'; may be repeated
     #[arg(long, value_name = "CONDITION", long_help = conditions::HELP_OF_INPUT, value_parser = conditions::of_input)]
     pub fail_if: Vec<Condition>,
@@ -70,6 +74,15 @@ pub struct Args {
 /// Parses the name of a unit of time.
 pub fn unit(text: &str) -> Result<TimeUnit, String> {
     TimeUnit::named(text).ok_or_else(|| "expected s, ms, us or ns".to_string())
+}
+
+/// Parses a sampling rate in Hz.
+fn rate(text: &str) -> Result<f64, String> {
+    match text.trim_end_matches("Hz").trim_end().parse::<f64>() {
+        Ok(hz) if (1e-9..=1e9).contains(&hz) => Ok(hz),
+        Ok(_) => Err("out of range; use 1e-9 to 1e9".to_string()),
+        Err(_) => Err("use samples per second, such as 860 or 0.1".to_string()),
+    }
 }
 
 /// Parses a duration that may be negative; returns ns.
@@ -132,7 +145,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             loaded
         };
         let loaded = loaded.map_err(Failure::new)?;
-        reports.push(figures_of(loaded, outputs.threshold_ns()));
+        let report = figures_at_rate(loaded, outputs.threshold_ns(), args.rate);
+        if args.rate.is_some() && report.summary.cadence.is_none() {
+            return Err(Failure::new(format!(
+                "{}: is not a recording, so --rate does not apply; omit it",
+                report.about.target
+            )));
+        }
+        reports.push(report);
     }
     if let Some(scope) = &args.scope {
         let report = match reports.pop() {

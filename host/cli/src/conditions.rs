@@ -2,7 +2,7 @@
 
 use crate::failure::{BAD, Failure, print_error};
 use cardiograph_report::values::{bytes, duration};
-use cardiograph_report::{Report, units};
+use cardiograph_report::{CadenceSummary, Report, units};
 
 /// Exit code if a condition holds, or cannot be decided.
 const CONDITION_HOLDS: u8 = 5;
@@ -165,7 +165,7 @@ impl Figure {
     }
 
     /// Returns the figure of a report, or the reason for its absence. Percentiles are rounded, except near the limit.
-    fn of(self, report: &Report, limit: f64) -> Result<f64, String> {
+    fn of(self, report: &Report, operator: Operator, limit: f64) -> Result<f64, String> {
         let summary = &report.summary;
         let is_recording = summary.cadence.is_some();
         if is_recording && self.is_of_writes() {
@@ -193,10 +193,10 @@ impl Figure {
                 .cadence
                 .as_ref()
                 .map(|audit| audit.late_samples as f64),
-            Figure::Missing => summary
-                .cadence
-                .as_ref()
-                .map(|audit| audit.missing_samples as f64),
+            Figure::Missing => match &summary.cadence {
+                Some(audit) => return missing(audit, operator, limit),
+                None => None,
+            },
         };
         let value = match (value, self.percentile_ppm()) {
             (Some(rounded), Some(ppm)) if (rounded - limit).abs() <= limit * PERCENTILE_ERROR => {
@@ -214,6 +214,26 @@ impl Figure {
             }
             _ => "this input does not show it".to_string(),
         })
+    }
+}
+
+/// Returns the number of missing samples, or one of the range if the condition is the same for all of it.
+fn missing(audit: &CadenceSummary, operator: Operator, limit: f64) -> Result<f64, String> {
+    let range = audit.missing_samples_min.zip(audit.missing_samples_max);
+    let Some((least, most)) = range else {
+        let room = units::count(audit.room_for_samples.unwrap_or(0));
+        return Err(format!(
+            "no sample period fits; late steps have room for {room} samples, which may never have been taken"
+        ));
+    };
+    let (low, high) = (least as f64, most as f64);
+    match operator.holds(low, limit) == operator.holds(high, limit) {
+        true => Ok(low),
+        false => Err(format!(
+            "{} to {} samples are missing, depending on the period; if you know the rate, pass --rate",
+            units::count(least),
+            units::count(most)
+        )),
     }
 }
 
@@ -323,7 +343,11 @@ pub fn check<'a>(
     let mut failures = Vec::new();
     for report in reports {
         for condition in conditions {
-            let failure = condition.failure(condition.figure.of(report, condition.limit));
+            let failure = condition.failure(condition.figure.of(
+                report,
+                condition.operator,
+                condition.limit,
+            ));
             failures.extend(failure.map(|why| format!("{}: {why}", report.summary.target)));
         }
     }

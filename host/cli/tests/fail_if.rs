@@ -94,6 +94,7 @@ fn a_condition_that_cannot_be_decided_fails() {
     for (file, condition, why) in [
         ("short.csv", "p99 > 20ms", "50 writes are too few"),
         ("short.csv", "late > 0", "not a recording"),
+        (&recording, "missing > 0", "no sample period fits"),
         (
             &recording,
             "p99 > 20ms",
@@ -136,14 +137,55 @@ fn percentiles_near_the_limit_are_exact() {
 
 #[test]
 fn a_recording_has_late_and_missing_samples() {
-    let recording = data("magod/f2_1.csv").display().to_string();
     let own = directory();
+    // 860 Hz on a clock of 1 ms, with 7 samples missing.
+    let times = (0..4000u64).map(|index| index + if index < 2000 { 0 } else { 7 });
+    let rows: String = times
+        .map(|index| format!("{}\n", index * 1000 / 860))
+        .collect();
+    let file = own.path().join("coarse.csv");
+    fs::write(&file, format!("time_ms\n{rows}")).unwrap();
+    let recording = file.display().to_string();
     let figures = json(own.path(), &["analyze", &recording]);
-    let missing = figures["cadence"]["missing_samples"].as_u64().unwrap();
-    let [holds, does_not] = ["<=", "<"].map(|operator| format!("missing {operator} {missing}"));
-    let message = failed(&["analyze", &recording, "--fail-if", &holds], 5);
-    assert!(message.contains("f2_1.csv: --fail-if"), "{message}");
-    failed(&["analyze", &recording, "--fail-if", &does_not], 0);
+    assert_eq!(figures["cadence"]["missing_samples"], 7, "{figures}");
+    let message = failed(&["analyze", &recording, "--fail-if", "missing <= 7"], 5);
+    assert!(message.contains("coarse.csv: --fail-if"), "{message}");
+    failed(&["analyze", &recording, "--fail-if", "missing < 7"], 0);
+    failed(&["analyze", &recording, "--fail-if", "missing > 7"], 0);
+}
+
+/// A loop of just over 1 s on a clock of 1 s shows a step of 2 s now and then, and so does a lost sample.
+#[test]
+fn an_uncertain_number_of_missing_samples_decides_what_its_range_decides() {
+    let own = directory();
+    let rows: String = (0..600)
+        .map(|index| format!("{}\n", index + index / 300))
+        .collect();
+    let file = own.path().join("slow.csv");
+    fs::write(&file, format!("time_s\n{rows}")).unwrap();
+    let recording = file.display().to_string();
+    let figures = json(own.path(), &["analyze", &recording]);
+    let cadence = &figures["cadence"];
+    let range = (
+        &cadence["missing_samples_min"],
+        &cadence["missing_samples_max"],
+    );
+    assert_eq!(
+        (range.0.as_u64(), range.1.as_u64()),
+        (Some(0), Some(1)),
+        "{cadence}"
+    );
+    assert!(cadence["missing_samples"].is_null() && cadence["drift_us"].is_null());
+    failed(&["analyze", &recording, "--fail-if", "missing > 1"], 0);
+    let args = ["analyze", &recording, "--fail-if", "missing > 0"];
+    let message = failed(&args, 5);
+    assert!(
+        message.contains("cannot be decided: 0 to 1 samples"),
+        "{message}"
+    );
+    assert!(message.contains("--rate"), "{message}");
+    let message = failed(&[&args[..], &["--rate", "1"]].concat(), 5);
+    assert!(message.contains("holds: the figure is 1"), "{message}");
 }
 
 #[test]

@@ -86,8 +86,13 @@ fn analyze(outputs: &mut Outputs, own: &Path) {
         file("magod/f2_1.csv"),
     );
     let hgrm = file("foreign/percentiles.hgrm");
+    // A recording that a period fits, with 3 samples missing.
+    let times = (0..200).map(|index| 10 * (index + if index < 100 { 0 } else { 3 }));
+    let rows: String = times.map(|ms| format!("{ms}\n")).collect();
+    fs::write(own.join("steady.csv"), format!("time_ms\n{rows}")).unwrap();
     for args in [
         &["analyze", "t.parquet"][..],
+        &["analyze", "steady.csv", "--rate", "100"],
         &["analyze", "t.parquet", "t.parquet", &recording, &library],
         &["analyze", &fio],
         &["analyze", &hgrm, "--time-unit", "us"],

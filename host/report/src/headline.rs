@@ -1,7 +1,7 @@
 //! The headline: the result in one or two sentences.
 
 use crate::report::{BACKLOG_BUFFER_BYTES, Noun, Report};
-use crate::summary::Summary;
+use crate::summary::{CadenceSummary, Summary};
 use crate::units;
 
 impl Report {
@@ -91,22 +91,61 @@ impl Report {
         let Some(cadence) = &self.summary.cadence else {
             return String::new();
         };
-        let step = units::time(cadence.median_interval_us);
-        if cadence.late_samples == 0 {
-            return format!("A sample every {step}, none late.");
+        let Some(period_us) = cadence.period_us else {
+            return format!(
+                "No sample period fits: a sample every {} (median). {}.",
+                units::time(cadence.median_interval_us),
+                late_steps(cadence)
+            );
+        };
+        let period = units::period(period_us);
+        let missing = (
+            cadence.missing_samples,
+            cadence.missing_samples_min,
+            cadence.missing_samples_max,
+        );
+        match missing {
+            (Some(0), ..) if cadence.late_samples == 0 => {
+                format!("A sample every {period}, none missing, none late.")
+            }
+            (Some(0), ..) => {
+                format!(
+                    "A sample every {period}, none missing. {}.",
+                    late_steps(cadence)
+                )
+            }
+            (Some(count), ..) => format!(
+                "A sample every {period}, {} missing. {}.",
+                units::count(count),
+                late_steps(cadence)
+            ),
+            (None, least, most) => format!(
+                "A sample every {period}, {} to {} missing; the times do not show how many. {}.",
+                units::count(least.unwrap_or(0)),
+                units::count(most.unwrap_or(0)),
+                late_steps(cadence)
+            ),
         }
-        format!(
-            "A sample every {step}, but {} of {} intervals {} longer than 1.5 times that (longest: {}); \
-             missing samples: {}.",
-            units::count(cadence.late_samples),
-            units::count(cadence.samples - 1),
-            if cadence.late_samples == 1 {
-                "is"
-            } else {
-                "are"
-            },
-            units::time(cadence.longest_gap_us),
-            units::count(cadence.missing_samples)
-        )
     }
+}
+
+/// Returns a sentence on the late steps.
+fn late_steps(cadence: &CadenceSummary) -> String {
+    let room = match cadence.room_for_samples {
+        Some(count) if cadence.late_samples > 0 => {
+            format!(", with room for {} samples", units::count(count))
+        }
+        _ => String::new(),
+    };
+    format!(
+        "{} of {} steps {} late{room}; longest step: {}",
+        units::count(cadence.late_samples),
+        units::count(cadence.samples - 1),
+        if cadence.late_samples == 1 {
+            "is"
+        } else {
+            "are"
+        },
+        units::time(cadence.longest_gap_us)
+    )
 }

@@ -31,7 +31,7 @@ pub use delays::{Delay, Delays, SlowOperations, Suspect, slow_operations};
 pub use energy::{Energy, EnergyMeter};
 pub use envelope::json;
 pub use open_loop::{ClosedLoop, OpenLoop, open_loop};
-pub use report::{BUFFER_SIZES_BYTES, Report, figures_of};
+pub use report::{BUFFER_SIZES_BYTES, Report, figures_at_rate, figures_of};
 pub use stability::{INCREASE_MAX, Stability, WorstCases};
 pub use summary::{
     CadenceSummary, DiskFact, DiskFailure, DiskSummary, EnergyPower, EnergyShare, EnergySummary,

@@ -5,7 +5,7 @@
 
 use crate::energy::Energy;
 use crate::phases::PhaseFigures;
-use crate::report::{BACKLOG_BUFFER_BYTES, Detail, Noun, Report};
+use crate::report::{BACKLOG_BUFFER_BYTES, Detail, Noun, Report, most};
 use crate::summary::{Summary, SustainedRate, us};
 use crate::trust;
 use crate::units;
@@ -266,10 +266,10 @@ fn points(trace: &Trace, report: &Report) -> Points {
     }
 }
 
-/// Returns the latency above which a write is a stall; for a recording, 1.5 times the median interval.
+/// Returns the latency above which a write is a stall; for a recording, 1.5 times the period.
 fn stall_threshold_us(report: &Report) -> Option<f64> {
     match &report.summary.cadence {
-        Some(cadence) => Some(cadence.median_interval_us * 1.5),
+        Some(cadence) => Some(cadence.period_us.unwrap_or(cadence.median_interval_us) * 1.5),
         None => report.summary.stalls.threshold_us,
     }
 }
@@ -420,7 +420,7 @@ fn late(detail: &Detail) -> Option<LateCurve> {
     let every = gaps.len().div_ceil(LATE_MAX).max(1);
     let mut missing = 0;
     for (gap, late) in gaps.iter().zip(1..) {
-        missing += gap.missing_samples;
+        missing += most(gap.missing);
         if late % every == 0 || late == gaps.len() {
             // The sample is late from the end of the interval on.
             curve.t_us.push(us(gap.at_ns + gap.step_ns));

@@ -9,7 +9,8 @@ use crate::summary::{
 };
 use crate::units;
 use crate::writes::Writes;
-use cardiograph_timing::{Replay, cadence, default_threshold_ns, sustained};
+use cardiograph_timing::cadence::{self, Known, Missing};
+use cardiograph_timing::{Replay, default_threshold_ns, sustained};
 use cardiograph_trace::{
     About, Aggregate, AggregateRow, Histogram, Loaded, OperationKind, Recording, Trace,
 };
@@ -31,9 +32,6 @@ pub const BUFFER_SIZES_BYTES: [u64; 11] = [
 
 /// Buffer size for which the backlog is drawn, in bytes.
 pub(crate) const BACKLOG_BUFFER_BYTES: u64 = 64 << 10;
-
-/// Relative drift above which no single interval describes a recording.
-const DRIFT_MAX: f64 = 0.02;
 
 /// Scale of percentiles: parts per million.
 const PPM: u32 = 1_000_000;
@@ -154,9 +152,15 @@ impl Noun {
 /// Computes the figures of a measured or loaded trace. Stalls are latencies above `threshold_ns`, or above a default
 /// threshold derived from the trace.
 pub fn figures_of(loaded: Loaded, threshold_ns: Option<u64>) -> Report {
+    figures_at_rate(loaded, threshold_ns, None)
+}
+
+/// Computes the figures as [`figures_of`]. `rate_hz` is the number of samples per second of a recording, if the user
+/// states it.
+pub fn figures_at_rate(loaded: Loaded, threshold_ns: Option<u64>, rate_hz: Option<f64>) -> Report {
     match loaded {
         Loaded::Trace(trace) => of_trace(trace, threshold_ns),
-        Loaded::Recording(recording) => of_recording(recording, threshold_ns),
+        Loaded::Recording(recording) => of_recording(recording, threshold_ns, rate_hz),
         Loaded::Histogram(histogram) => of_histogram(histogram),
         Loaded::Aggregate(aggregate) => of_aggregate(aggregate),
     }
@@ -199,21 +203,29 @@ fn of_trace(trace: Trace, threshold_ns: Option<u64>) -> Report {
     }
 }
 
-fn of_recording(recording: Recording, threshold_ns: Option<u64>) -> Report {
+fn of_recording(recording: Recording, threshold_ns: Option<u64>, rate_hz: Option<f64>) -> Report {
+    let known = Known {
+        period_ns: rate_hz.map(|hz| 1e9 / hz),
+        written_ns: written_ns(recording.time_unit),
+    };
     let trace = recording.trace;
     let steps = Writes::of(&trace);
     let latencies = latencies_of(&steps);
-    let audit = cadence::audit(&steps);
+    let audit = cadence::audit(&steps, &known);
     let mut summary = summary_of(&trace, &latencies);
     // The sampling audit computes the exact median; the histogram does not.
     summary.latency_us.median = audit.as_ref().map(|audit| us(audit.median_step_ns));
     summary.cadence = audit.as_ref().map(cadence_summary);
     let ignored = threshold_ns.map(|_| {
         "--stall-threshold has no effect: a recording does not show how long writes took; a sample is late if it follows \
-         the previous one after more than 1.5 median intervals"
+         the previous one after more than 1.5 periods"
             .to_string()
     });
-    let warnings = audit.as_ref().and_then(uneven).into_iter().chain(ignored);
+    let warnings = audit
+        .as_ref()
+        .and_then(|audit| doubt(audit, rate_hz))
+        .into_iter()
+        .chain(ignored);
     Report {
         summary: Summary {
             input: Input::Recording,
@@ -238,11 +250,19 @@ fn cadence_summary(audit: &cadence::Cadence) -> CadenceSummary {
     CadenceSummary {
         samples: audit.samples,
         median_interval_us: us(audit.median_step_ns),
+        period_us: audit.period_ns.map(|ns| thousandths(ns / 1e3)),
+        duplicate_samples: audit.duplicate_samples,
         late_samples: audit.gaps.len() as u64,
-        missing_samples: audit.missing_samples,
+        missing_samples: certain(audit.missing),
+        missing_samples_min: range(audit.missing).map(|range| range.0),
+        missing_samples_max: range(audit.missing).map(|range| range.1),
+        room_for_samples: match audit.missing {
+            Missing::RoomFor(count) => Some(count),
+            _ => None,
+        },
         longest_gap_us: us(audit.longest_gap_ns),
         mean_interval_us: thousandths(audit.mean_step_ns / 1e3),
-        drift_us: audit.drift_ns as f64 / 1e3,
+        drift_us: audit.drift_ns.map(|ns| thousandths(ns / 1e3)),
         gaps: longest(&audit.gaps),
     }
 }
@@ -257,42 +277,65 @@ fn longest(late: &[cadence::LateStep]) -> Vec<GapSummary> {
         .map(|gap| GapSummary {
             at_us: us(gap.at_ns),
             length_us: us(gap.step_ns),
-            missing_samples: gap.missing_samples,
+            missing_samples: certain(gap.missing),
+            room_for_samples: most(gap.missing),
         })
         .collect()
 }
 
-/// Returns true if more than one interval in ten is far from the median.
-fn is_irregular(audit: &cadence::Cadence) -> bool {
-    const STEPS_MIN: u64 = 10;
-    let steps = audit.samples - 1;
-    steps >= STEPS_MIN && (steps - audit.regular_steps) * 10 > steps
+/// Returns the resolution of times that are whole numbers of a unit, in ns.
+fn written_ns(unit: &str) -> Option<u64> {
+    match unit {
+        "s" | "calendar" => Some(1_000_000_000),
+        "ms" => Some(1_000_000),
+        "us" => Some(1_000),
+        "ns" => Some(1),
+        _ => None,
+    }
 }
 
-/// Warns if a single interval does not describe a recording because its sampling rate varies.
-fn uneven(audit: &cadence::Cadence) -> Option<String> {
-    let steps = audit.samples - 1;
-    if is_irregular(audit) {
-        return Some(format!(
-            "the samples do not arrive at a constant rate: {} of {} intervals differ by more than a quarter from the median; if \
-             the samples are triggered by events, or come from several sensors or at several rates, late and missing samples mean \
-             nothing",
-            units::count(steps - audit.regular_steps),
-            units::count(steps),
-        ));
+/// Returns the number of missing samples, if it is certain.
+fn certain(missing: Missing) -> Option<u64> {
+    match missing {
+        Missing::Exactly(count) => Some(count),
+        Missing::Between(..) | Missing::RoomFor(_) => None,
     }
-    let elapsed_ns = audit.mean_step_ns * (audit.samples - 1) as f64;
-    let drift = audit.drift_ns as f64 / elapsed_ns;
-    (drift.abs() > DRIFT_MAX).then(|| {
-        format!(
-            "the sampling rate is not constant: the mean interval is {}, so over the recording the \
-             samples arrive {:.1} % {} than at a constant median interval; late and missing samples are \
-             counted relative to the median interval",
-            units::time(audit.mean_step_ns / 1e3),
-            drift.abs() * 100.0,
-            if drift < 0.0 { "earlier" } else { "later" },
-        )
-    })
+}
+
+/// Returns the least and the greatest number of missing samples, if a period fits.
+fn range(missing: Missing) -> Option<(u64, u64)> {
+    match missing {
+        Missing::Exactly(count) => Some((count, count)),
+        Missing::Between(least, most) => Some((least, most)),
+        Missing::RoomFor(_) => None,
+    }
+}
+
+/// Returns the greatest number of samples that may be missing.
+pub(crate) fn most(missing: Missing) -> u64 {
+    match missing {
+        Missing::Exactly(count) | Missing::Between(_, count) | Missing::RoomFor(count) => count,
+    }
+}
+
+/// Warns if the number of missing samples is uncertain.
+fn doubt(audit: &cadence::Cadence, rate_hz: Option<f64>) -> Option<String> {
+    let remedy = match rate_hz {
+        Some(_) => "",
+        None => "; if you know the rate, pass --rate",
+    };
+    match audit.missing {
+        Missing::Exactly(_) => None,
+        Missing::Between(..) => Some(format!(
+            "the number of missing samples depends on the period, which the times do not show exactly enough{remedy}"
+        )),
+        Missing::RoomFor(_) => Some(format!(
+            "no sample period fits the times: {} of {} intervals differ by more than a quarter from the median; late steps have \
+             room for samples, but may come from events, several sensors, or an uneven loop{remedy}",
+            units::count(audit.samples - 1 - audit.regular_steps),
+            units::count(audit.samples - 1),
+        )),
+    }
 }
 
 /// Creates a report from latencies without their order.

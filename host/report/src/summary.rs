@@ -178,17 +178,29 @@ pub struct CadenceSummary {
     pub samples: u64,
     /// Median interval between samples.
     pub median_interval_us: f64,
-    /// Number of intervals longer than 1.5 times the median.
+    /// Sample period, fitted over the whole recording; null if none fits.
+    pub period_us: Option<f64>,
+    /// Number of samples with the time of the sample before.
+    pub duplicate_samples: u64,
+    /// Number of late samples: those after missing samples, and those later than 1.5 periods by more than tick and
+    /// jitter. If no period fits, those later than 1.5 median intervals.
     pub late_samples: u64,
-    /// Number of samples missing before the late samples.
-    pub missing_samples: u64,
+    /// Number of missing samples; null if it is uncertain, or if no period fits.
+    pub missing_samples: Option<u64>,
+    /// Least number of missing samples; null if no period fits.
+    pub missing_samples_min: Option<u64>,
+    /// Greatest number of missing samples; null if no period fits.
+    pub missing_samples_max: Option<u64>,
+    /// Number of samples for which the late intervals have room at the median interval; null if a period fits.
+    pub room_for_samples: Option<u64>,
     /// Longest interval between consecutive samples.
     pub longest_gap_us: f64,
     /// Mean interval between samples.
     pub mean_interval_us: f64,
-    /// Time of the last sample minus its expected time if every interval, including those of missing samples, has the
-    /// median length; negative if the last sample was early.
-    pub drift_us: f64,
+    /// Time of the last sample minus its expected time if every sample, including missing ones but not duplicates,
+    /// takes one period; 0 within a tick and the jitter; negative if the last sample was early. Null if the number of
+    /// missing samples is.
+    pub drift_us: Option<f64>,
     /// The late samples in order of time; the longest 1,000 if there are more.
     pub gaps: Vec<GapSummary>,
 }
@@ -200,8 +212,10 @@ pub struct GapSummary {
     pub at_us: f64,
     /// Length of the interval.
     pub length_us: f64,
-    /// Number of samples missing within the interval.
-    pub missing_samples: u64,
+    /// Number of samples missing within the interval; null if it is uncertain, or if no period fits.
+    pub missing_samples: Option<u64>,
+    /// Greatest number of samples that may be missing within the interval.
+    pub room_for_samples: u64,
 }
 
 /// Energy that the card drew. Figures about writes are null if there are no writes, or if the scope covers

@@ -5,6 +5,7 @@ use crate::report::{Noun, Report};
 use crate::summary::{EnergyShare, EnergySummary, Input};
 use crate::trust;
 use crate::units;
+use cardiograph_timing::cadence::Missing;
 use std::fmt::Write;
 
 /// A heading with rows of name and value.
@@ -378,47 +379,51 @@ fn cadence(report: &Report) -> Section {
             rows: Vec::new(),
         };
     };
-    let audit = report
-        .detail
-        .as_ref()
-        .and_then(|detail| detail.cadence.as_ref());
-    let drift = audit.map(|audit| audit.drift_ns as f64 / 1e3);
+    let missing = match (cadence.missing_samples, cadence.missing_samples_min) {
+        (Some(count), _) => Some(units::count(count)),
+        (None, Some(least)) => Some(format!(
+            "{} to {}",
+            units::count(least),
+            units::count(cadence.missing_samples_max.unwrap_or(least))
+        )),
+        (None, None) => None,
+    };
+    let duplicates = Some(cadence.duplicate_samples).filter(|&count| count > 0);
     let rows = [
         row("samples", Some(cadence.samples), units::count),
+        row("period", cadence.period_us, units::period),
         row(
             "median interval",
             Some(cadence.median_interval_us),
             units::time,
         ),
-        row(
-            "mean interval",
-            audit.map(|audit| audit.mean_step_ns / 1e3),
-            units::time,
-        ),
+        row("mean interval", Some(cadence.mean_interval_us), units::time),
         row("late samples", Some(cadence.late_samples), units::count),
-        row(
-            "missing samples",
-            Some(cadence.missing_samples),
-            units::count,
-        ),
+        row("missing samples", missing, |text| text),
+        row("room for samples", cadence.room_for_samples, units::count),
+        row("duplicates", duplicates, units::count),
         row("longest gap", Some(cadence.longest_gap_us), units::time),
-        row("drift", drift, |us| {
+        row("drift", cadence.drift_us.filter(|&us| us != 0.0), |us| {
             let sign = if us < 0.0 { "-" } else { "+" };
             format!("{sign}{} over the recording", units::time(us.abs()))
         }),
     ];
     let mut rows: Vec<_> = rows.into_iter().flatten().collect();
     for gap in longest_gaps(report, 5) {
+        let samples = |count| match count {
+            1 => "1 sample".to_string(),
+            count => format!("{} samples", units::count(count)),
+        };
+        let missing = match gap.missing {
+            Missing::Exactly(count) => format!("{} missing", samples(count)),
+            Missing::Between(least, most) => {
+                format!("{} to {} missing", units::count(least), samples(most))
+            }
+            Missing::RoomFor(count) => format!("room for {}", samples(count)),
+        };
         rows.push((
             format!("gap of {}", units::time(gap.step_ns as f64 / 1e3)),
-            format!(
-                "at {}; {} missing",
-                units::time(gap.at_ns as f64 / 1e3),
-                match gap.missing_samples {
-                    1 => "1 sample".to_string(),
-                    n => format!("{} samples", units::count(n)),
-                }
-            ),
+            format!("at {}; {missing}", units::time(gap.at_ns as f64 / 1e3)),
         ));
     }
     Section {

@@ -10,6 +10,28 @@ pub fn time(us: f64) -> String {
     }
 }
 
+/// Formats a period in us with four digits, as `1.163 ms`, but `1 ms`.
+pub fn period(us: f64) -> String {
+    let (value, unit) = match us {
+        us if us < 1.0 => (us * 1e3, "ns"),
+        us if us < 1_000.0 => (us, "µs"),
+        us if us < 1e6 => (us / 1e3, "ms"),
+        us => (us / 1e6, "s"),
+    };
+    let decimals = match value {
+        value if value < 9.9995 => 3,
+        value if value < 99.995 => 2,
+        value if value < 999.95 => 1,
+        _ => 0,
+    };
+    let text = format!("{value:.decimals$}");
+    let text = match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.'),
+        false => &text,
+    };
+    format!("{text} {unit}")
+}
+
 /// Formats a payload in bytes, as `81.7 kB`.
 pub fn bytes(bytes: f64) -> String {
     decimal(bytes, "B")

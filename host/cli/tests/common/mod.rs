@@ -211,14 +211,20 @@ const SUSTAINED_RATES: &[(&str, &str)] = &[
 const CADENCE: &[(&str, &str)] = &[
     ("cadence.samples", "integer"),
     ("cadence.median_interval_us", "number"),
+    ("cadence.period_us", "number?"),
+    ("cadence.duplicate_samples", "integer"),
     ("cadence.late_samples", "integer"),
-    ("cadence.missing_samples", "integer"),
+    ("cadence.missing_samples", "integer?"),
+    ("cadence.missing_samples_min", "integer?"),
+    ("cadence.missing_samples_max", "integer?"),
+    ("cadence.room_for_samples", "integer?"),
     ("cadence.longest_gap_us", "number"),
     ("cadence.mean_interval_us", "number"),
-    ("cadence.drift_us", "number"),
+    ("cadence.drift_us", "number?"),
     ("cadence.gaps[].at_us", "number"),
     ("cadence.gaps[].length_us", "number"),
-    ("cadence.gaps[].missing_samples", "integer"),
+    ("cadence.gaps[].missing_samples", "integer?"),
+    ("cadence.gaps[].room_for_samples", "integer"),
 ];
 
 /// Kind of file that the figures come from.

@@ -233,13 +233,16 @@ function backlog(run) {
 
 // Late samples and missing samples of a recording, counted from its start.
 function lateSamples(run) {
-  const { late_samples, missing_samples } = run.summary.cadence;
+  const { late_samples, missing_samples, missing_samples_max, room_for_samples } = run.summary.cadence;
   const { t_us: ts, late, missing } = run.late;
   if (ts.length === 0) return sentence("No sample is late, and no sample is missing.");
+  // Without a certain number, the curve shows the greatest one.
+  const most_missing = missing_samples ?? missing_samples_max ?? room_for_samples;
+  const noun = missing_samples === null ? "possible sample" : "missing sample";
   const most = Math.max(late.at(-1), missing.at(-1));
   const end = run.summary.elapsed_us || 1;
   const curves = [
-    ["missing samples", missing, "stall"],
+    [`${noun}s`, missing, "stall"],
     ["late samples", late, "data"],
   ];
   let area, x, y;
@@ -266,11 +269,11 @@ function lateSamples(run) {
     if (!area || px < area.left || px > area.right) return null;
     const i = ts.findLastIndex((t) => t <= x.invert(px));
     if (i < 0) return null;
-    const lines = [plural(late[i], "late sample"), `${plural(missing[i], "missing sample")}`, `up to ${moment(ts[i])}`];
+    const lines = [plural(late[i], "late sample"), `${plural(missing[i], noun)}`, `up to ${moment(ts[i])}`];
     return { x: x(ts[i]), y: y(missing[i]), lines };
   };
 
-  const text = `${plural(late_samples, "late sample")} with ${plural(missing_samples, "missing sample")}.`;
+  const text = `${plural(late_samples, "late sample")} with ${plural(most_missing, noun)}.`;
   return { plot: new Plot({ label: `Late samples and missing samples over time. ${text}`, draw, probe }), text };
 }
 

@@ -85,16 +85,28 @@ function cadence(run, timeline) {
   const tables = [
     table("Sample timing", [
       ["samples", count(c.samples)],
+      ...(isNumber(c.period_us) ? [["period", time(c.period_us)]] : []),
       ["median interval", time(c.median_interval_us)],
       ["mean interval", time(c.mean_interval_us)],
       ["late samples", count(c.late_samples)],
-      ["missing samples", count(c.missing_samples)],
+      isNumber(c.room_for_samples)
+        ? ["room for samples", count(c.room_for_samples), "No sample period fits"]
+        : ["missing samples", missingSamples(c)],
       ["longest gap", time(c.longest_gap_us)],
-      ["drift", (c.drift_us < 0 ? "−" : "+") + time(Math.abs(c.drift_us)), "Last sample against a constant median interval"],
+      ...(c.drift_us
+        ? [["drift", (c.drift_us < 0 ? "−" : "+") + time(Math.abs(c.drift_us)), "Last sample against a constant period"]]
+        : []),
     ]),
   ];
   if (c.gaps?.length) tables.push(gapTable(c, timeline));
   return element("section", { class: "tables cadence", "aria-label": "Sample timing" }, ...tables);
+}
+
+// The number of missing samples, or the range that is certain.
+function missingSamples(c) {
+  if (isNumber(c.missing_samples)) return count(c.missing_samples);
+  if (!isNumber(c.missing_samples_min)) return DASH;
+  return `${count(c.missing_samples_min)} to ${count(c.missing_samples_max)}`;
 }
 
 function gapTable(cadence, timeline, most = 12) {
@@ -104,7 +116,7 @@ function gapTable(cadence, timeline, most = 12) {
       "tr",
       {},
       element("td", {}, time(g.length_us)),
-      element("td", {}, isNumber(g.missing_samples) ? count(g.missing_samples) : DASH),
+      element("td", {}, isNumber(g.missing_samples) ? count(g.missing_samples) : `up to ${count(g.room_for_samples)}`),
       element("td", {}, moment(g.at_us)),
       element(
         "td",
@@ -309,7 +321,7 @@ const RECORDING_COLUMNS = [
   ["Samples", (s) => count(s.cadence.samples)],
   ["Median interval", (s) => time(s.cadence.median_interval_us)],
   ["Late samples", (s) => count(s.cadence.late_samples)],
-  ["Missing samples", (s) => count(s.cadence.missing_samples)],
+  ["Missing samples", (s) => missingSamples(s.cadence)],
   ["Longest gap", (s) => time(s.cadence.longest_gap_us)],
 ];
 
