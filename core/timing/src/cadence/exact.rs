@@ -153,7 +153,6 @@ impl Spacing {
             return None;
         }
         let mut absent = absent.skip_while(|range| range.1 <= self.from).peekable();
-        let mut hits = 1;
         for index in 1u64.. {
             let n = index as f64;
             let at = (
@@ -161,7 +160,7 @@ impl Spacing {
                 self.from as f64 + 1.0 + n * spacing.1,
             );
             if at.1 >= end as f64 {
-                return Some(hits);
+                return Some(index as usize);
             }
             while absent.next_if(|range| range.1 as f64 <= at.0).is_some() {}
             let &(first, after) = absent.peek().filter(|range| (range.0 as f64) < at.1)?;
@@ -171,7 +170,6 @@ impl Spacing {
             if spacing.0 > spacing.1 {
                 return None;
             }
-            hits += 1;
         }
         None
     }
