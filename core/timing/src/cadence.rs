@@ -3,7 +3,7 @@
 //! A period fits if all samples are within one tick of the clock, and the jitter that the recording itself shows, of
 //! a grid with this period, each at a point of its own. The longest period that fits is the recording's. The number
 //! of missing samples is stated if it is the same for all periods near it; otherwise it is a range. If no period fits,
-//! the samples are uneven by nature, and late steps have room for samples that nobody may have taken.
+//! the samples are uneven by nature, and late steps have room for samples that may never have been taken.
 
 mod exact;
 mod median;
@@ -21,7 +21,7 @@ use scan::{Fit, SAMPLES_FEW, SAMPLES_MAX, Stretch};
 use totals::{Totals, stretch};
 use track::{MEMORY, Tracked, Tracker};
 
-/// Knowledge about a recording beside its times.
+/// Facts about a recording that its times do not show.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Known {
     /// Period that the user states, in ns.

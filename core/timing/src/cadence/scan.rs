@@ -18,7 +18,7 @@ const OUTLIERS_ONE_IN: usize = 64;
 /// Arcs wider than this, relative to the period, show nothing.
 const ARC_MAX: f64 = 0.95;
 
-/// Largest number of phases of whole ticks that are told apart.
+/// Largest number of distinct phases of times in whole ticks.
 const PHASES_MAX: u32 = 64;
 
 /// Tick, in periods, from which a clock is coarse, and the jitter that it may have, in ticks.
