@@ -237,7 +237,7 @@ function lateSamples(run) {
   const { t_us: ts, late, missing } = run.late;
   if (ts.length === 0) return sentence("No sample is late, and no sample is missing.");
   // Without a certain number, the curve shows the greatest one.
-  const most_missing = missing_samples ?? missing_samples_max ?? room_for_samples;
+  const mostMissing = missing_samples ?? missing_samples_max ?? room_for_samples;
   const noun = missing_samples === null ? "possible sample" : "missing sample";
   const most = Math.max(late.at(-1), missing.at(-1));
   const end = run.summary.elapsed_us || 1;
@@ -273,7 +273,7 @@ function lateSamples(run) {
     return { x: x(ts[i]), y: y(missing[i]), lines };
   };
 
-  const text = `${plural(late_samples, "late sample")} with ${plural(most_missing, noun)}.`;
+  const text = `${plural(late_samples, "late sample")} with ${plural(mostMissing, noun)}.`;
   return { plot: new Plot({ label: `Late samples and missing samples over time. ${text}`, draw, probe }), text };
 }
 
