@@ -6,7 +6,9 @@ use crate::outputs::{Outputs, Reporting, is_standard_output};
 use crate::progress::Progress;
 use cardiograph_report::values::{duration, whole};
 use cardiograph_report::{Report, figures_at_rate};
-use cardiograph_trace::{ReadOptions, TimeUnit, read_from, read_scope, read_with_progress};
+use cardiograph_trace::{
+    DateOrder, ReadOptions, TimeUnit, read_from, read_scope, read_with_progress,
+};
 use std::path::{Path, PathBuf};
 
 /// Analyse traces and recordings, including those of other tools.
@@ -17,6 +19,7 @@ the CSV of the Qiita article, fio's --write_lat_log, ioping, traces of boards, b
 header `index,start_us,end_us`, any table with a column of latencies (latency_us) or of starts and ends, one latency per line, and recordings
 with a time column or as ULog. Histograms (fio's json+, HdrHistogram's .hgrm and
 interval logs, tables of counts) give latencies and their distribution, but no stalls, throughput or sustained rates.
+Summaries (SdFat's bench, PX4's sd_bench, ESP-IDF, fio, CrystalDiskMark) give the buffer that their longest write needs.
 A unit that the file does not name is inferred from the magnitude of the values, and a note says so. If that is ambiguous, pass --time-unit.
 
 Examples:
@@ -25,6 +28,7 @@ Examples:
   cardiograph analyze times-1.csv times-2.csv --block-bytes 2048 --json figures.json
   cardiograph analyze log.csv --latency-column 2 --time-unit us
   cardiograph analyze recording.csv                          late and missing samples
+  cardiograph analyze sensors.csv --group-by sensor          the same, for each sensor alone
   cardiograph analyze card.csv --scope scope.csv             with energy from the voltages at a shunt")]
 pub struct Args {
     /// Traces or recordings; - is standard input
@@ -63,6 +67,18 @@ pub struct Args {
     #[arg(long, value_name = "HZ", value_parser = rate)]
     pub rate: Option<f64>,
 
+    /// Order of day, month and year in dates such as 01/02/26: dmy, mdy or ymd [default: from the dates, if only one order fits]
+    #[arg(long, value_name = "ORDER", value_parser = date_order)]
+    pub date_order: Option<DateOrder>,
+
+    /// Column whose texts name the sources of a recording's samples, such as sensors; each source is counted alone
+    #[arg(long = "group-by", value_name = "COLUMN")]
+    pub group_column: Option<String>,
+
+    /// Column that counts the samples of a recording; missing numbers are missing samples, also across a wrap at 8, 16 or 32 bits
+    #[arg(long, value_name = "COLUMN")]
+    pub sequence_column: Option<String>,
+
     /// Exit with code 5 if a condition holds, such as 'p99 > 20ms' or, for a recording, 'late > 0'; may be repeated
     #[arg(long, value_name = "CONDITION", long_help = conditions::HELP_OF_INPUT, value_parser = conditions::of_input)]
     pub fail_if: Vec<Condition>,
@@ -83,6 +99,11 @@ fn rate(text: &str) -> Result<f64, String> {
         Ok(_) => Err("out of range; use 1e-9 to 1e9".to_string()),
         Err(_) => Err("use samples per second, such as 860 or 0.1".to_string()),
     }
+}
+
+/// Parses the order of day, month and year.
+pub fn date_order(text: &str) -> Result<DateOrder, String> {
+    DateOrder::named(text).ok_or_else(|| "expected dmy, mdy or ymd".to_string())
 }
 
 /// Parses a duration that may be negative; returns ns.
@@ -133,6 +154,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         time_unit: args.time_unit,
         time_column: args.time_column.clone(),
         latency_column: args.latency_column.clone(),
+        date_order: args.date_order,
+        group_column: args.group_column.clone(),
+        sequence_column: args.sequence_column.clone(),
     };
     let mut reports = Vec::new();
     for file in &args.files {

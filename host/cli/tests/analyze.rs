@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use common::{Source, assert_schema, data, directory, done, json, names};
+use common::{Source, assert_schema, data, directory, done, json, names, run};
 use serde_json::{Value, json as literal};
 use std::fs;
 
@@ -76,6 +76,60 @@ fn samples(text: &str) -> (Vec<u64>, usize) {
     (times.collect(), rows().skip(1).map(str::len).sum())
 }
 
+/// Three runs of 50 samples each, of which the second lacks two; the numbers of the samples count on.
+fn runs() -> String {
+    let mut text = String::from("millis,n\n");
+    for n in (0..150).filter(|n| ![70, 90].contains(n)) {
+        text += &format!("{},{n}\n", 500 + n % 50 * 100 + n % 3);
+    }
+    text
+}
+
+#[test]
+fn each_run_of_a_clock_has_figures_of_its_own() {
+    let directory = directory();
+    fs::write(directory.path().join("runs.csv"), runs()).unwrap();
+    let figures = json(directory.path(), &["analyze", "runs.csv"]);
+    let cadence = &figures["cadence"];
+    assert_eq!(
+        (&cadence["samples"], &cadence["missing_samples"]),
+        (&literal!(148), &literal!(2))
+    );
+    let of_runs: Vec<_> = cadence["runs"].as_array().unwrap().iter().collect();
+    assert_eq!(
+        of_runs[1],
+        &literal!({
+            "label": "run 2 (from line 52)",
+            "samples": 48,
+            "median_interval_us": 101_000.0,
+            "late_samples": 2,
+            "missing_samples_min": 2,
+            "missing_samples_max": 2,
+            "longest_gap_us": 202_000.0,
+        })
+    );
+    assert_eq!(
+        (of_runs.len(), &of_runs[2]["missing_samples_max"]),
+        (3, &literal!(0))
+    );
+    let shown = run(directory.path(), &["analyze", "runs.csv"]);
+    assert!(
+        shown
+            .stdout
+            .contains("3 runs of 148 samples in total: a sample every 100 ms"),
+        "{}",
+        shown.stdout
+    );
+    let numbered = json(
+        directory.path(),
+        &["analyze", "runs.csv", "--sequence-column", "n"],
+    );
+    assert_eq!(
+        numbered["cadence"]["sequence"],
+        literal!({"column": "n", "lost_samples": 2, "repeated_samples": 0})
+    );
+}
+
 #[test]
 fn a_recording_is_audited_for_cadence() {
     let file = data("magod/f2_1.csv");
@@ -130,6 +184,8 @@ fn a_recording_is_audited_for_cadence() {
             "mean_interval_us": elapsed_ms as f64 * 1e3 / steps.len() as f64,
             "drift_us": null,
             "gaps": gaps.collect::<Vec<_>>(),
+            "sequence": null,
+            "runs": [],
         })
     );
     // A recording does not show how fast the card was.

@@ -90,8 +90,11 @@ fn analyze(outputs: &mut Outputs, own: &Path) {
     let times = (0..200).map(|index| 10 * (index + if index < 100 { 0 } else { 3 }));
     let rows: String = times.map(|ms| format!("{ms}\n")).collect();
     fs::write(own.join("steady.csv"), format!("time_ms\n{rows}")).unwrap();
+    let runs: String = (0..40).map(|n| format!("{},{n}\n", n % 20 * 10)).collect();
+    fs::write(own.join("runs.csv"), format!("time_ms,n\n{runs}")).unwrap();
     for args in [
-        &["analyze", "t.parquet"][..],
+        &["analyze", "runs.csv", "--sequence-column", "n"][..],
+        &["analyze", "t.parquet"],
         &["analyze", "steady.csv", "--rate", "100"],
         &["analyze", "t.parquet", "t.parquet", &recording, &library],
         &["analyze", &fio],

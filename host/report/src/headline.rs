@@ -1,7 +1,8 @@
 //! The headline: the result in one or two sentences.
 
 use crate::report::{BACKLOG_BUFFER_BYTES, Noun, Report};
-use crate::summary::{CadenceSummary, Summary};
+use crate::runs;
+use crate::summary::{CadenceSummary, Input, Summary};
 use crate::units;
 
 impl Report {
@@ -23,7 +24,37 @@ impl Report {
             (None, Noun::Write) if !self.summary.sustained_rates.is_empty() => {
                 format!("{} {}", self.latency_headline(), self.sustained_headline())
             }
+            _ if self.summary.input == Input::Summary => self.longest_write_headline(),
             _ => self.latency_headline(),
+        }
+    }
+
+    /// Returns the buffer that the longest write of a summary needs. It is no sustained rate: the summary does not show how
+    /// soon the next long write follows.
+    fn longest_write_headline(&self) -> String {
+        // A data logger with 860 samples of 100 B per second.
+        const RATE_BYTES_PER_S: f64 = 86_000.0;
+        let buffer = |us: f64| units::bytes(RATE_BYTES_PER_S * us / 1e6);
+        let rate = units::rate(RATE_BYTES_PER_S);
+        let bound = format!(
+            "The SD specification allows 250 ms ({}), and 500 ms for SDXC ({}).",
+            buffer(250e3),
+            buffer(500e3)
+        );
+        let summary = &self.summary;
+        match summary.latency_us.worst_case {
+            Some(us) => format!(
+                "The longest {} {}: at {rate}, that alone needs a buffer of {}, and a longer run will see longer ones. {bound}",
+                match summary.writes {
+                    0 => "write took".to_owned(),
+                    writes => format!("of {} writes took", units::count(writes)),
+                },
+                units::time(us),
+                buffer(us)
+            ),
+            None => format!(
+                "The longest write is not stated, so no buffer follows from it at {rate}. {bound}"
+            ),
         }
     }
 
@@ -91,42 +122,81 @@ impl Report {
         let Some(cadence) = &self.summary.cadence else {
             return String::new();
         };
-        let Some(period_us) = cadence.period_us else {
+        let start = match cadence.runs.len() {
+            0 => "A".to_owned(),
+            runs => format!(
+                "{runs} runs of {} samples in total: a",
+                units::count(cadence.samples)
+            ),
+        };
+        let mut pairs = cadence.runs.windows(2);
+        let is_alike =
+            pairs.all(|pair| is_near(pair[0].median_interval_us, pair[1].median_interval_us));
+        let missing = missing(cadence);
+        if !is_alike {
+            let missing = missing.map_or(String::new(), |text| format!(", {text}"));
             return format!(
-                "No sample period fits: a sample every {} (median). {}.",
+                "{} sources or runs at different rates{missing}. {}.",
+                cadence.runs.len(),
+                different_runs(cadence)
+            );
+        }
+        let Some(missing) = missing else {
+            return format!(
+                "No sample period fits: {} sample every {} (median). {}.",
+                start.replace('A', "a"),
                 units::time(cadence.median_interval_us),
                 late_steps(cadence)
             );
         };
-        let period = units::period(period_us);
-        let missing = (
-            cadence.missing_samples,
-            cadence.missing_samples_min,
-            cadence.missing_samples_max,
-        );
-        match missing {
-            (Some(0), ..) if cadence.late_samples == 0 => {
-                format!("A sample every {period}, none missing, none late.")
-            }
-            (Some(0), ..) => {
-                format!(
-                    "A sample every {period}, none missing. {}.",
-                    late_steps(cadence)
-                )
-            }
-            (Some(count), ..) => format!(
-                "A sample every {period}, {} missing. {}.",
-                units::count(count),
-                late_steps(cadence)
-            ),
-            (None, least, most) => format!(
-                "A sample every {period}, {} to {} missing; the times do not show how many. {}.",
-                units::count(least.unwrap_or(0)),
-                units::count(most.unwrap_or(0)),
+        let period = match cadence.period_us {
+            Some(us) => units::period(us),
+            None => units::time(cadence.median_interval_us),
+        };
+        match cadence.late_samples {
+            0 => format!("{start} sample every {period}, {missing}, none late."),
+            _ => format!(
+                "{start} sample every {period}, {missing}. {}.",
                 late_steps(cadence)
             ),
         }
     }
+}
+
+/// Returns the number of missing samples in words, or `None` if neither times nor numbers show it.
+fn missing(cadence: &CadenceSummary) -> Option<String> {
+    let count = match cadence.missing_samples {
+        Some(0) => "none".to_owned(),
+        Some(count) => units::count(count),
+        None => {
+            let (least, most) = (cadence.missing_samples_min?, cadence.missing_samples_max?);
+            return Some(format!(
+                "{} to {} missing; the times do not show how many",
+                units::count(least),
+                units::count(most)
+            ));
+        }
+    };
+    Some(match &cadence.sequence {
+        Some(sequence) => format!(
+            "{count} missing by the numbers in column \"{}\"",
+            sequence.column
+        ),
+        None => format!("{count} missing"),
+    })
+}
+
+/// Returns the figures of the first runs in words.
+fn different_runs(cadence: &CadenceSummary) -> String {
+    const RUNS_MAX: usize = 4;
+    let runs = cadence.runs.iter().take(RUNS_MAX);
+    let mut words: Vec<String> = runs
+        .map(|run| format!("{}: {}", run.label, runs::in_words(run)))
+        .collect();
+    if cadence.runs.len() > RUNS_MAX {
+        words.push(format!("{} more", cadence.runs.len() - RUNS_MAX));
+    }
+    words.join("; ")
 }
 
 /// Returns a sentence on the late steps.
@@ -140,7 +210,7 @@ fn late_steps(cadence: &CadenceSummary) -> String {
     format!(
         "{} of {} steps {} late{room}; longest step: {}",
         units::count(cadence.late_samples),
-        units::count(cadence.samples - 1),
+        units::count(cadence.samples - cadence.runs.len().max(1) as u64),
         if cadence.late_samples == 1 {
             "is"
         } else {
@@ -148,4 +218,9 @@ fn late_steps(cadence: &CadenceSummary) -> String {
         },
         units::time(cadence.longest_gap_us)
     )
+}
+
+/// Returns true for intervals that differ by at most a tenth.
+fn is_near(a: f64, b: f64) -> bool {
+    (a - b).abs() <= a.max(b) / 10.0
 }

@@ -18,6 +18,7 @@ mod open_loop;
 pub mod page;
 mod phases;
 mod report;
+mod runs;
 mod stability;
 mod statistics;
 mod summary;
@@ -35,7 +36,8 @@ pub use report::{BUFFER_SIZES_BYTES, Report, figures_at_rate, figures_of};
 pub use stability::{INCREASE_MAX, Stability, WorstCases};
 pub use summary::{
     CadenceSummary, DiskFact, DiskFailure, DiskSummary, EnergyPower, EnergyShare, EnergySummary,
-    Input, Latency, StallLatency, StallSpacing, Stalls, Summary, SustainedRate, Throughput,
+    Input, Latency, RunSummary, SequenceSummary, StallLatency, StallSpacing, Stalls, Summary,
+    SustainedRate, Throughput,
 };
 pub use trust::{Computer, EndedBy, SuspectSummary, Trust, UntilStable, Witnessed};
 pub use writes::Writes;

@@ -2,10 +2,11 @@
 
 use crate::energy::Energy;
 use crate::phases::{self, PhaseFigures};
+use crate::runs;
 use crate::statistics::{LatencyStatistics, StallDetector};
 use crate::summary::{
-    CadenceSummary, GapSummary, Input, Latency, StallLatency, StallSpacing, Stalls, Summary,
-    SustainedRate, Throughput, thousandths, us,
+    CadenceSummary, GapSummary, Input, Latency, SequenceSummary, StallLatency, StallSpacing,
+    Stalls, Summary, SustainedRate, Throughput, thousandths, us,
 };
 use crate::units;
 use crate::writes::Writes;
@@ -208,24 +209,49 @@ fn of_recording(recording: Recording, threshold_ns: Option<u64>, rate_hz: Option
         period_ns: rate_hz.map(|hz| 1e9 / hz),
         written_ns: written_ns(recording.time_unit),
     };
-    let trace = recording.trace;
-    let steps = Writes::of(&trace);
+    let run_audits = runs::audits(&recording, &known);
+    let steps = Writes::of(&recording.trace);
     let latencies = latencies_of(&steps);
-    let audit = cadence::audit(&steps, &known);
-    let mut summary = summary_of(&trace, &latencies);
+    let audit = cadence::audit(&steps, &known).map(|whole| match run_audits.is_empty() {
+        true => whole,
+        false => runs::combined(whole, &recording, &run_audits),
+    });
+    let mut summary = summary_of(&recording.trace, &latencies);
     // The sampling audit computes the exact median; the histogram does not.
     summary.latency_us.median = audit.as_ref().map(|audit| us(audit.median_step_ns));
-    summary.cadence = audit.as_ref().map(cadence_summary);
+    summary.cadence = audit.as_ref().map(|audit| {
+        let mut cadence = cadence_summary(audit);
+        cadence.runs = run_audits.iter().map(runs::summary).collect();
+        if let Some(sequence) = &recording.sequence {
+            cadence.missing_samples = Some(sequence.lost);
+            cadence.missing_samples_min = Some(sequence.lost);
+            cadence.missing_samples_max = Some(sequence.lost);
+            cadence.room_for_samples = None;
+            cadence.sequence = Some(SequenceSummary {
+                column: sequence.column.clone(),
+                lost_samples: sequence.lost,
+                repeated_samples: sequence.repeated,
+            });
+        }
+        cadence
+    });
+    let has_numbers = recording.sequence.is_some();
+    let trace = recording.trace;
     let ignored = threshold_ns.map(|_| {
         "--stall-threshold has no effect: a recording does not show how long writes took; a sample is late if it follows \
          the previous one after more than 1.5 periods"
             .to_string()
     });
-    let warnings = audit
+    let of_runs = run_audits
+        .iter()
+        .filter_map(|run| Some(format!("{}: {}", run.label, doubt(&run.audit, rate_hz)?)));
+    let of_whole = audit
         .as_ref()
-        .and_then(|audit| doubt(audit, rate_hz))
-        .into_iter()
-        .chain(ignored);
+        .filter(|_| run_audits.is_empty())
+        .and_then(|audit| doubt(audit, rate_hz));
+    // Numbers of samples leave no doubt.
+    let doubts = of_runs.chain(of_whole).filter(|_| !has_numbers);
+    let warnings = doubts.chain(ignored);
     Report {
         summary: Summary {
             input: Input::Recording,
@@ -264,6 +290,8 @@ fn cadence_summary(audit: &cadence::Cadence) -> CadenceSummary {
         mean_interval_us: thousandths(audit.mean_step_ns / 1e3),
         drift_us: audit.drift_ns.map(|ns| thousandths(ns / 1e3)),
         gaps: longest(&audit.gaps),
+        sequence: None,
+        runs: Vec::new(),
     }
 }
 
@@ -385,13 +413,16 @@ fn of_histogram(histogram: Histogram) -> Report {
 /// Creates a report from statistics of whole files, which contain no latencies between minimum and maximum.
 fn of_aggregate(aggregate: Aggregate) -> Report {
     let rows = &aggregate.rows;
-    let writes: u64 = rows.iter().map(writes_of_row).sum();
+    let longest = aggregate.longest;
+    let of_rows: u64 = rows.iter().map(writes_of_row).sum();
+    let writes = of_rows + longest.and_then(|longest| longest.writes).unwrap_or(0);
     let bytes: u64 = rows.iter().map(|row| row.file_size_bytes).sum();
     let sum_ns: f64 = rows.iter().map(duration_ns_of_row).sum();
-    let min_ns = rows.iter().map(|row| row.latency_ns_min).min().unwrap_or(0);
-    let max_ns = rows.iter().map(|row| row.latency_ns_max).max().unwrap_or(0);
+    let min_ns = rows.iter().map(|row| row.latency_ns_min).min();
+    let max_ns = rows.iter().map(|row| row.latency_ns_max).max();
+    let max_ns = max_ns.or(longest.map(|longest| longest.latency_ns));
     let per_second = |n: u64| (sum_ns > 0.0).then(|| thousandths(n as f64 * 1e9 / sum_ns));
-    let block_bytes = bytes as f64 / writes.max(1) as f64;
+    let block_bytes = bytes as f64 / of_rows.max(1) as f64;
     Report {
         summary: Summary {
             target: aggregate.about.target.clone(),
@@ -402,16 +433,18 @@ fn of_aggregate(aggregate: Aggregate) -> Report {
             payload_bytes: bytes,
             elapsed_us: None,
             latency_us: Latency {
-                min: Some(us(min_ns)),
-                mean: (writes > 0).then(|| thousandths(sum_ns / writes as f64 / 1e3)),
-                worst_case: Some(us(max_ns)),
+                min: min_ns.map(us),
+                mean: (of_rows > 0).then(|| thousandths(sum_ns / of_rows as f64 / 1e3)),
+                worst_case: max_ns.map(us),
                 ..Latency::default()
             },
             throughput_bytes_per_s: Throughput {
                 mean: per_second(bytes),
-                worst_case: (max_ns > 0).then(|| thousandths(block_bytes * 1e9 / max_ns as f64)),
+                worst_case: max_ns
+                    .filter(|max_ns| *max_ns > 0 && of_rows > 0)
+                    .map(|max_ns| thousandths(block_bytes * 1e9 / max_ns as f64)),
             },
-            operations_per_s: per_second(writes),
+            operations_per_s: per_second(of_rows),
             stalls: Stalls::default(),
             sustained_rates: Vec::new(),
             cadence: None,

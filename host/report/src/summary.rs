@@ -203,6 +203,40 @@ pub struct CadenceSummary {
     pub drift_us: Option<f64>,
     /// The late samples in order of time; the longest 1,000 if there are more.
     pub gaps: Vec<GapSummary>,
+    /// Loss according to a column that counts the samples, which replaces the number of missing samples; null without one.
+    pub sequence: Option<SequenceSummary>,
+    /// Runs of the clock and sources of samples, in order; empty if the file has one of each.
+    pub runs: Vec<RunSummary>,
+}
+
+/// Loss according to a column that counts the samples.
+#[derive(Clone, Debug, Serialize)]
+pub struct SequenceSummary {
+    /// Name of the column.
+    pub column: String,
+    /// Samples whose number is missing.
+    pub lost_samples: u64,
+    /// Samples with the number of the sample before.
+    pub repeated_samples: u64,
+}
+
+/// Sample timing of one run or source of a recording.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunSummary {
+    /// Name of the source, and number and first line of the run.
+    pub label: String,
+    /// Number of samples.
+    pub samples: u64,
+    /// Median interval between samples.
+    pub median_interval_us: f64,
+    /// Number of intervals longer than 1.5 times the median.
+    pub late_samples: u64,
+    /// Least number of missing samples, according to the times; 0 if no period fits.
+    pub missing_samples_min: u64,
+    /// Greatest number of missing samples, according to the times.
+    pub missing_samples_max: u64,
+    /// Longest interval between consecutive samples.
+    pub longest_gap_us: f64,
 }
 
 /// A late sample of a recording.

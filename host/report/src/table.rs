@@ -2,6 +2,7 @@
 
 use crate::open_loop::OpenLoop;
 use crate::report::{Noun, Report};
+use crate::runs;
 use crate::summary::{EnergyShare, EnergySummary, Input};
 use crate::trust;
 use crate::units;
@@ -399,7 +400,14 @@ fn cadence(report: &Report) -> Section {
         ),
         row("mean interval", Some(cadence.mean_interval_us), units::time),
         row("late samples", Some(cadence.late_samples), units::count),
-        row("missing samples", missing, |text| text),
+        row(
+            match cadence.sequence {
+                Some(_) => "missing numbers",
+                None => "missing samples",
+            },
+            missing,
+            |text| text,
+        ),
         row("room for samples", cadence.room_for_samples, units::count),
         row("duplicates", duplicates, units::count),
         row("longest gap", Some(cadence.longest_gap_us), units::time),
@@ -409,6 +417,13 @@ fn cadence(report: &Report) -> Section {
         }),
     ];
     let mut rows: Vec<_> = rows.into_iter().flatten().collect();
+    const RUNS_MAX: usize = 20;
+    let of_runs = cadence.runs.iter().take(RUNS_MAX);
+    rows.extend(of_runs.map(|run| (run.label.clone(), runs::in_words(run))));
+    if cadence.runs.len() > RUNS_MAX {
+        let more = cadence.runs.len() - RUNS_MAX;
+        rows.push((format!("{more} more runs"), "see --json".to_owned()));
+    }
     for gap in longest_gaps(report, 5) {
         let samples = |count| match count {
             1 => "1 sample".to_string(),

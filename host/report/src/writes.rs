@@ -8,6 +8,8 @@ pub struct Writes<'a> {
     trace: &'a Trace,
     /// Kind of the selected operations.
     pub kind: OperationKind,
+    /// The only file whose operations are selected.
+    file: Option<u32>,
 }
 
 impl<'a> Writes<'a> {
@@ -22,7 +24,19 @@ impl<'a> Writes<'a> {
         } else {
             OperationKind::Read
         };
-        Writes { trace, kind }
+        Writes {
+            trace,
+            kind,
+            file: None,
+        }
+    }
+
+    /// Selects the operations on one file: those of one run of a recording.
+    pub fn of_file(trace: &'a Trace, file: u32) -> Writes<'a> {
+        Writes {
+            file: Some(file),
+            ..Writes::of(trace)
+        }
     }
 
     /// Payload per operation, if it is the same for all operations.
@@ -40,11 +54,14 @@ impl<'a> Writes<'a> {
 
 impl Replay for Writes<'_> {
     fn replay_run(&self, pass: &mut impl Pass) {
-        self.trace.replay(|run, durations_ns| {
-            if run.kind == self.kind {
-                pass.take_run(run.length_bytes, durations_ns);
-            } else {
-                durations_ns.for_each(drop);
+        self.trace.replay(|run, durations_ns| match self.file {
+            _ if run.kind != self.kind => durations_ns.for_each(drop),
+            None => pass.take_run(run.length_bytes, durations_ns),
+            Some(file) => {
+                let of_file = (0..)
+                    .zip(durations_ns)
+                    .filter(|(index, _)| run.file_of(*index) == file);
+                pass.take_run(run.length_bytes, of_file.map(|(_, ns)| ns));
             }
         });
     }

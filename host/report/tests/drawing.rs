@@ -239,6 +239,8 @@ fn late_samples_and_missing_samples_are_drawn_where_they_are() {
     let recording = Recording {
         trace,
         samples: steps_ms.len() as u64 + 1,
+        runs: Vec::new(),
+        sequence: None,
         time_column: "time".to_string(),
         time_unit: "ms",
     };
@@ -351,6 +353,8 @@ fn the_report_of_an_hour_at_860_hz_has_less_than_3_mb() {
     let recording = Recording {
         trace,
         samples,
+        runs: Vec::new(),
+        sequence: None,
         time_column: "time".to_string(),
         time_unit: "us",
     };

@@ -24,8 +24,9 @@ pub use energy::{EnergyCounter, EnergyTrace, PowerStep};
 pub use histogram::Histogram;
 pub use publish::{Existing, NewFile, WriteError};
 pub use read::{
-    Aggregate, AggregateRow, BoardLine, Loaded, ReadError, ReadOptions, Recording, Scope, TimeUnit,
-    board_command, board_line, read, read_from, read_scope, read_scope_from, read_with_progress,
+    Aggregate, AggregateRow, BoardLine, DateOrder, Loaded, LongestWrite, ReadError, ReadOptions,
+    Recording, RecordingRun, Scope, SequenceLoss, TimeUnit, board_command, board_line, read,
+    read_from, read_scope, read_scope_from, read_with_progress,
 };
 pub use run::{Run, RunOrder};
 pub use shell::{quoted, quoted_path};

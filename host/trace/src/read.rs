@@ -38,6 +38,9 @@ mod role;
 mod scale;
 mod scope;
 mod scope_header;
+mod sequence;
+mod series;
+mod split;
 mod summary;
 mod thesis;
 mod thrift;
@@ -62,6 +65,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use board::{BoardLine, board_command, board_line};
+pub use calendar::DateOrder;
 pub use columns::Unit as TimeUnit;
 pub use error::ReadError;
 pub(crate) use own_csv::COLUMNS;
@@ -79,6 +83,12 @@ pub struct ReadOptions {
     pub time_column: Option<String>,
     /// Column of the latencies, likewise.
     pub latency_column: Option<String>,
+    /// Order of day, month and year in dates such as 01/02/26.
+    pub date_order: Option<DateOrder>,
+    /// Column whose texts name the sources of the samples of a recording.
+    pub group_column: Option<String>,
+    /// Column that counts the samples of a recording.
+    pub sequence_column: Option<String>,
 }
 
 impl ReadOptions {
@@ -89,6 +99,9 @@ impl ReadOptions {
             time_unit: None,
             time_column: None,
             latency_column: None,
+            date_order: None,
+            group_column: None,
+            sequence_column: None,
         }
     }
 
@@ -101,7 +114,14 @@ impl ReadOptions {
         let unit = self.time_unit.map(|_| "--time-unit");
         let time = self.time_column.as_ref().map(|_| "--time-column");
         let latency = self.latency_column.as_ref().map(|_| "--latency-column");
-        unit.or(time).or(latency)
+        unit.or(time).or(latency).or(self.first_of_recordings())
+    }
+
+    /// Returns the command line's name of an option that only recordings have.
+    fn first_of_recordings(&self) -> Option<&'static str> {
+        let group = self.group_column.as_ref().map(|_| "--group-by");
+        let sequence = self.sequence_column.as_ref().map(|_| "--sequence-column");
+        group.or(sequence)
     }
 }
 
@@ -139,20 +159,55 @@ pub struct Recording {
     /// One operation for each interval between two samples. The length of the operation is that of the later
     /// sample's line, and its offset is the start of that line.
     pub trace: Trace,
-    /// Number of samples, one more than the number of operations.
+    /// Number of samples: in each run, one more than the number of operations.
     pub samples: u64,
+    /// Runs of the clock, and of each source if there are several. The file of an operation is the number of its run.
+    pub runs: Vec<RecordingRun>,
+    /// Loss according to the column that counts the samples.
+    pub sequence: Option<SequenceLoss>,
     /// Name of the time column.
     pub time_column: String,
     /// Abbreviated unit of the time column: `s`, `ms`, `us` or `ns`, or `calendar` for dates and times of day.
     pub time_unit: &'static str,
 }
 
+/// Samples of one source, from the start of its clock to the next restart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordingRun {
+    /// Name of the source, and number of the run if there are several; empty for the only run of a file.
+    pub label: String,
+    /// Number of samples.
+    pub samples: u64,
+}
+
+/// Loss according to a column that counts the samples.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SequenceLoss {
+    /// Name of the column.
+    pub column: String,
+    /// Samples whose number is missing.
+    pub lost: u64,
+    /// Samples with the number of the sample before.
+    pub repeated: u64,
+}
+
 /// Statistics of whole files.
 pub struct Aggregate {
     /// Description of the run that the figures come from.
     pub about: About,
-    /// One row for each file written.
+    /// One row for each file written; empty if the summary does not state them.
     pub rows: Vec<AggregateRow>,
+    /// The longest write of a summary without such rows; `None` if it does not state it.
+    pub longest: Option<LongestWrite>,
+}
+
+/// The longest write that a summary states.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LongestWrite {
+    /// Its latency in ns.
+    pub latency_ns: u64,
+    /// Number of writes of which it is the longest, if stated.
+    pub writes: Option<u64>,
 }
 
 /// Statistics of one file. The published kB and MB are 1024 and 1024^2 bytes and are converted to bytes here.
@@ -261,6 +316,22 @@ fn read_any(name: &str, reader: impl Read, options: &ReadOptions) -> Result<Load
         about.notes.push(block_note(block_bytes));
         about
     };
+    if let Some(stated) = summary::stated(lines.in_memory()) {
+        if let Some(option) = options.first_set() {
+            let format = "summary without individual writes";
+            return Err(Problem::FixedFormat { format, option }.in_file());
+        }
+        let mut about = about(name, stated.tool);
+        about.notes.push(format!(
+            "This is the summary of {}, which lists no individual writes. To see stalls and sustained rates, {}.",
+            stated.tool, stated.remedy
+        ));
+        return Ok(Loaded::Aggregate(Aggregate {
+            about,
+            rows: Vec::new(),
+            longest: stated.longest,
+        }));
+    }
     let detected = detect::detect(lines.in_memory(), options);
     if detected.is_err() && board::is_damaged(lines.in_memory()) {
         return Err(Problem::BoardDamaged.in_file());
@@ -373,9 +444,6 @@ fn complete(mut loaded: Loaded) -> Result<Loaded, Fault> {
     }
     let trace = match &loaded {
         Loaded::Trace(trace) | Loaded::Recording(Recording { trace, .. }) => trace,
-        Loaded::Aggregate(aggregate) if aggregate.rows.is_empty() => {
-            return Err(Problem::NoRows.in_file());
-        }
         Loaded::Aggregate(_) | Loaded::Histogram(_) => return Ok(loaded),
     };
     if trace.is_empty() {

@@ -7,6 +7,7 @@ mod foreign;
 mod formats;
 mod parquet_by_others;
 mod progress;
+mod recordings;
 mod remedies;
 mod results;
 mod round_trip;

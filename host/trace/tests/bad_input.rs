@@ -167,14 +167,13 @@ const CASES: &[(&str, &str)] = &[
         ": fewer than two samples, so there is no interval between samples; record for longer",
     ),
     (
-        "Time[ms],U[V]\n10,1.0\n20,1.0\n15,1.0\n",
-        ", line 4: the time 15 is earlier than the previous time (20); if the counter wrapped or \
-         two runs were joined, split the file here",
+        "Time[ms],U[V]\n10,1.0\nx,1.0\ny,1.0\n",
+        ", line 3: the time is \"x\", not a number; correct the row, or split the file here if two were joined",
     ),
     (
-        "Time[ms],U[V]\n10,1.0\n20,1.0\nTime[ms],U[V]\n",
-        ", line 4: the header with the column Time[ms] appears again, so two tables were joined here; to read the first one, run \
-         head -n 3 run7.csv | cardiograph analyze -",
+        "Time[ms],U[V]\n10,1.0\n20,1.0\n3\n4\n5\n",
+        ", line 4: expected 2 fields, found 1, and 3 rows of the file are no samples for this or another reason; name the \
+         column of the times with --time-column, or correct the rows",
     ),
     (
         "Time[ms],U[V]\n10,1.0\n20",

@@ -95,6 +95,11 @@ const READ: &[(&str, Found)] = &[
     ("epoch_ns.csv", Found::Samples(200, 4_000_000)),
     ("px4_sensor.csv", Found::Samples(200, 4_004_000)),
     ("iso_dates.csv", Found::Samples(200, 20_000_000)),
+    // Day and month are ambiguous, but all rows have the same date.
+    (
+        "dates_ambiguous.csv",
+        Found::Writes(120, 812_000, 85_012_000),
+    ),
     ("blank_dates.csv", Found::Samples(90, 1_000_000_000)),
     ("time_of_day.csv", Found::Samples(300, 250_000_000)),
     ("micros_wrap.csv", Found::Samples(200, 1_000_000)),
@@ -225,16 +230,6 @@ const REFUSED: &[(&str, &str)] = &[
         "iostat.txt",
         "run cardiograph bench on the card's directory",
     ),
-    ("crystaldiskmark.txt", "a CrystalDiskMark report does not"),
-    (
-        "sdfat_bench.txt",
-        "print one row of time_us,latency_us for each write",
-    ),
-    ("sd_bench.txt", "output of PX4's sd_bench does not"),
-    (
-        "fio_summary.txt",
-        "add --write_lat_log=NAME to fio and pass NAME_lat.1.log",
-    ),
     ("fio_summary.json", "fio's JSON summary does not"),
     ("fio_averages_bw.1.log", "a fio bandwidth log"),
     ("percentiles.hgrm", "add --time-unit ms or --time-unit us"),
@@ -294,10 +289,6 @@ const REFUSED: &[(&str, &str)] = &[
     (
         "ticks.csv",
         "the unit of the column \"latency_ticks\" has no known length",
-    ),
-    (
-        "dates_ambiguous.csv",
-        "whose day and month cannot be told apart",
     ),
     ("utf16.csv", "the text is UTF-16LE"),
     ("utf32.csv", "the text is UTF-32"),
@@ -489,7 +480,6 @@ fn the_named_commands_work() {
         ("ops_unknown.csv", 0, &plain),
         ("ops_zero_one.csv", 0, &plain),
         ("last_total.txt", 0, &plain),
-        ("dates_ambiguous.csv", 0, &plain),
         ("nul_tail.csv", 0, &plain),
         ("table.md", 0, &plain),
         ("rows.jsonl", 0, &plain),
@@ -554,6 +544,37 @@ fn files_are_refused_with_a_remedy() {
             found => panic!("{name}: {found:?}"),
         }
     }
+}
+
+#[test]
+fn summaries_state_their_longest_write() {
+    for (name, latency_ns, writes) in [
+        ("sdfat_bench.txt", Some(85_012_000), Some(9765)),
+        ("sd_bench.txt", Some(85_000_000), None),
+        ("fio_summary.txt", Some(888_000), Some(64)),
+        ("crystaldiskmark.txt", None, None),
+    ] {
+        let Ok(Loaded::Aggregate(found)) = read(&folder().join(name), &ReadOptions::default())
+        else {
+            panic!("{name} is no summary");
+        };
+        let longest = found.longest;
+        assert_eq!(
+            longest.map(|longest| longest.latency_ns),
+            latency_ns,
+            "{name}"
+        );
+        assert_eq!(longest.and_then(|longest| longest.writes), writes, "{name}");
+    }
+    let sectors = " sector  | count  | size(kB) | wr_time(ms) | wr_speed(MB/s) | rd_time(ms) | rd_speed(MB/s)\n\
+                   0 | 1 | 0.5 | 5.44 | 0.1 | 0.79 | 0.6\n8192 | 16 | 8 | 145.35 | 0.05 | 2 | 4\n";
+    let Ok(Loaded::Aggregate(found)) =
+        read_from("a.txt", sectors.as_bytes(), &ReadOptions::default())
+    else {
+        panic!("no summary");
+    };
+    let longest = found.longest.unwrap();
+    assert_eq!((longest.latency_ns, longest.writes), (145_350_000, Some(2)));
 }
 
 #[test]

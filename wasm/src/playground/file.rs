@@ -85,6 +85,7 @@ impl Options {
             time_unit: unit.map_err(|error| format!("--time-unit: {error}"))?,
             time_column: is_given(&self.time_column).map(str::to_owned),
             latency_column: is_given(&self.latency_column).map(str::to_owned),
+            ..ReadOptions::default()
         })
     }
 }

@@ -117,6 +117,7 @@ fn report(side: Side, args: &Args, interrupt: &Interrupt) -> Result<Report, Fail
                 time_unit: args.time_unit,
                 time_column: args.time_column.clone(),
                 latency_column: args.latency_column.clone(),
+                ..ReadOptions::default()
             };
             let mut progress = Progress::over_file(&path);
             let loaded = read_with_progress(&path, &options, &mut |bytes| progress.show(bytes));

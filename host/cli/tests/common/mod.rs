@@ -225,6 +225,8 @@ const CADENCE: &[(&str, &str)] = &[
     ("cadence.gaps[].length_us", "number"),
     ("cadence.gaps[].missing_samples", "integer?"),
     ("cadence.gaps[].room_for_samples", "integer"),
+    ("cadence.sequence", "null"),
+    ("cadence.runs", "empty"),
 ];
 
 /// Kind of file that the figures come from.

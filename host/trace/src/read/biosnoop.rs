@@ -7,7 +7,8 @@ use super::blocks::{Completed, Device};
 use super::columns::cells;
 use super::error::{Fault, Problem, shown};
 use super::lines::Lines;
-use super::number::Field;
+use super::number::{Field, decimal, whole};
+use super::recording::rows_in;
 use crate::trace::{About, Trace};
 use cardiograph_workload::OperationKind;
 use std::io::Read;
@@ -20,14 +21,35 @@ pub(super) fn is_header(line: &[u8]) -> bool {
     ]) && names.ends_with(&[b"LAT(ms)"])
 }
 
+/// Returns the number of columns of a row without names above it: TIME(s) COMM PID DISK T SECTOR BYTES [QUE(ms)] LAT(ms).
+pub(super) fn columns_of_row(line: &[u8]) -> Option<usize> {
+    let texts: Vec<&[u8]> = cells(line, b' ').collect();
+    // COMM may contain spaces, so the operation is found from the end.
+    let is_operation =
+        |at: usize| texts.len() > at && matches!(texts[texts.len() - at - 1], b"R" | b"W");
+    let columns = [8, 9]
+        .into_iter()
+        .find(|columns| is_operation(columns - 5))?;
+    let values = &texts[texts.len() - (columns - 5)..];
+    let is_decimal = |text: &[u8]| text.contains(&b'.') && decimal(text, 0).is_ok();
+    let (time, latency) = (texts[0], values[values.len() - 1]);
+    let are_whole = values[..2].iter().all(|text| whole(text).is_ok());
+    (texts.len() >= columns && is_decimal(time) && is_decimal(latency) && are_whole)
+        .then_some(columns)
+}
+
 pub(super) fn read<R: Read>(lines: &mut Lines<R>, about: About) -> Result<Trace, Fault> {
     const SECTOR_BYTES: u64 = 512;
     const S: i32 = 9;
     const MS: i32 = 6;
     let mut device = Device::new(about);
-    let columns = lines
-        .next_row()?
-        .map_or(0, |line| cells(line.text, b' ').count());
+    let first = rows_in(lines.in_memory()).next().unwrap_or_default();
+    let columns = match columns_of_row(first) {
+        Some(columns) => columns,
+        None => lines
+            .next_row()?
+            .map_or(0, |line| cells(line.text, b' ').count()),
+    };
     let mut before_ns = 0;
     while let Some(line) = lines.next_row()? {
         let texts: Vec<&[u8]> = cells(line.text, b' ').collect();

@@ -7,7 +7,7 @@ use super::error::{Fault, Problem, shown};
 use super::guess::{self, Numbers};
 use super::lines::Lines;
 use super::number::{Bad, Field, NUMBER_MAX};
-use super::numeral::{Numerals, Points};
+use super::numeral::Points;
 use super::recording::{SAMPLE_ROWS, is_note, rows_in};
 use super::remedy::awk;
 use super::scale::Scale;
@@ -21,7 +21,7 @@ const NONE: u8 = 0;
 /// Returns true if a line is a latency, with or without a unit.
 pub(super) fn is_row(line: &[u8]) -> bool {
     !line.contains(&b',') && is_number(line)
-        || Scale::of(line) == Some(Scale::InTexts) && Top { line, below: b"" }.names().len() <= 2
+        || Scale::of(line) == Some(Scale::InTexts) && Top::of(line, b"").names().len() <= 2
 }
 
 pub(super) fn read<R: Read>(
@@ -89,9 +89,14 @@ pub(super) fn read<R: Read>(
     trace.about.notes.extend(order.note());
     match order {
         Order::Total => Err(Problem::LastIsTotal.in_file()),
-        Order::Rising => {
+        Order::Rising | Order::Clock => {
             let difference = awk(b' ', "{ print $1 - p; p = $1 }");
-            Err(Problem::RisingList { difference }.in_file())
+            let is_strict = matches!(order, Order::Rising);
+            let problem = Problem::RisingList {
+                difference,
+                is_strict,
+            };
+            Err(problem.in_file())
         }
         _ => Ok(trace),
     }
@@ -124,10 +129,7 @@ fn scale(head: &[u8], options: &ReadOptions, about: &mut About) -> Result<Scale,
                 }
             };
             about.notes.extend(doubt);
-            Ok(match numerals {
-                Numerals::Decimal => Scale::Unit(unit),
-                Numerals::Grouped(mark) => Scale::Grouped(unit, mark),
-            })
+            Ok(Scale::of_numbers(unit, numerals))
         }
     }
 }

@@ -4,6 +4,7 @@
 use super::error::{Fault, Problem, shown};
 use super::number::{Bad, decimal};
 use super::numeral::Numerals;
+use super::role::words_of;
 use std::borrow::Cow;
 
 const TIME_WORDS: &[&str] = &[
@@ -46,9 +47,32 @@ impl Unit {
 pub(super) struct Top<'a> {
     pub line: &'a [u8],
     pub below: &'a [u8],
+    /// The first row with values: up to three rows below the names have units and other properties of the columns.
+    pub first: &'a [u8],
 }
 
 impl<'a> Top<'a> {
+    pub(super) fn of(line: &'a [u8], below: &'a [u8]) -> Top<'a> {
+        Top {
+            line,
+            below,
+            first: below,
+        }
+    }
+
+    /// Returns the first line and what is below it in `rows`.
+    pub(super) fn above(line: &'a [u8], rows: impl Iterator<Item = &'a [u8]> + Clone) -> Top<'a> {
+        const PROPERTIES_MAX: usize = 3;
+        let has_value = |row: &&[u8]| row.iter().any(u8::is_ascii_digit);
+        let below = rows.clone().next().unwrap_or_default();
+        let first = rows.take(PROPERTIES_MAX + 1).find(has_value);
+        Top {
+            line,
+            below,
+            first: first.unwrap_or(below),
+        }
+    }
+
     /// Returns the character that separates the columns.
     pub(super) fn separator(&self) -> u8 {
         let has_letters = self.line.iter().any(u8::is_ascii_alphabetic);
@@ -125,23 +149,21 @@ pub(super) fn named_by_user(names: &[&[u8]], wanted: &str) -> Result<usize, Faul
     let has_header = !names.iter().all(|name| is_number(name));
     let is_wanted =
         |name: &&[u8]| has_header && name.eq_ignore_ascii_case(wanted.trim().as_bytes());
-    if let Some(index) = names.iter().position(is_wanted) {
-        return Ok(index);
-    }
-    let number = wanted.trim().parse::<usize>().ok();
-    number
-        .and_then(|number| number.checked_sub(1))
-        .filter(|index| *index < names.len())
-        .ok_or_else(|| {
-            let found = if !has_header {
-                format!("numbered 1 to {}, because there is no header", names.len())
-            } else {
-                let names: Vec<String> = names.iter().take(20).map(|name| shown(name)).collect();
-                names.join(", ")
-            };
-            let wanted = wanted.to_owned();
-            Problem::NoColumn { wanted, found }.in_file()
-        })
+    // A number is a position, even if a column has it as its name.
+    let index = match wanted.trim().parse::<usize>() {
+        Ok(number) => number.checked_sub(1).filter(|index| *index < names.len()),
+        Err(_) => names.iter().position(is_wanted),
+    };
+    index.ok_or_else(|| {
+        let found = if !has_header {
+            format!("numbered 1 to {}, because there is no header", names.len())
+        } else {
+            let names: Vec<String> = names.iter().take(20).map(|name| shown(name)).collect();
+            names.join(", ")
+        };
+        let wanted = wanted.to_owned();
+        Problem::NoColumn { wanted, found }.in_file()
+    })
 }
 
 pub(super) const SECOND: Unit = Unit {
@@ -159,6 +181,12 @@ pub(super) const MICROSECOND: Unit = Unit {
 pub(super) const NANOSECOND: Unit = Unit {
     name: "ns",
     power: 0,
+};
+
+/// Unit of Windows file times.
+pub(super) const FILETIME_TICK: Unit = Unit {
+    name: "100 ns",
+    power: 2,
 };
 
 const PICOSECOND: Unit = Unit {
@@ -200,13 +228,20 @@ pub(super) fn time_column(cell: &[u8]) -> Option<(String, Option<Unit>)> {
     };
     // Exports of flight logs name it `TimeUS`.
     let spaced = name.replacen("TimeUS", "Time us", 1);
-    let mut words = spaced
-        .split(|c: char| !c.is_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .map(str::to_lowercase);
-    let word = words.next().filter(|word| TIME_WORDS.contains(&&**word))?;
+    let mut words = words_of(spaced.as_bytes());
+    let is_date = words.iter().any(|word| word == "date");
+    words.retain(|word| !TIME_FILLERS.contains(&word.as_str()) && word.parse::<u32>().is_err());
+    let mut words = words.iter().map(String::as_str);
+    let Some(word) = words.next() else {
+        // A column "Date" has a companion unless it contains the times too; its first row decides.
+        return None;
+    };
+    if !TIME_WORDS.contains(&word) {
+        return None;
+    }
     let unit = match words.next() {
-        Some(unit) => Some(unit_named(&unit)?),
+        Some(unit) => Some(unit_named(unit)?),
+        None if is_date => None,
         None if word == "micros" => Some(MICROSECOND),
         None if word == "millis" => Some(MILLISECOND),
         None if word == "seconds" => Some(SECOND),
@@ -214,6 +249,12 @@ pub(super) fn time_column(cell: &[u8]) -> Option<(String, Option<Unit>)> {
     };
     words.next().is_none().then_some((name, unit))
 }
+
+/// Words next to a time that do not change its meaning: `Date Time, GMT+01:00`, `rtcTime`, `Local Time`.
+const TIME_FILLERS: &[&str] = &[
+    "date", "utc", "gmt", "local", "rtc", "gps", "system", "sample", "log", "logged", "recorded",
+    "cet", "cest",
+];
 
 /// Every name of a unit of time in headers, values and options.
 const UNIT_NAMES: &[(Unit, &[&str])] = &[

@@ -60,12 +60,7 @@ pub(super) fn detect(head: &[u8], options: &ReadOptions) -> Result<Detected, Fau
         summary::refuse(head)?;
     }
     let mut rows = rows.map(|(number, line)| (number, line.trim_ascii()));
-    let mut top = Top {
-        line: line.trim_ascii(),
-        below: b"",
-    };
-    let mut below = rows.next();
-    top.below = below.map_or(b"", |(_, line)| line);
+    let mut top = Top::above(line.trim_ascii(), rows.clone().map(|(_, line)| line));
     if !ioping::is_row(line) && !options.names_columns() {
         foreign::refuse_text(head, top.line, top.below)?;
         prose::refuse_assigned(top.line, top.below)?;
@@ -84,20 +79,16 @@ pub(super) fn detect(head: &[u8], options: &ReadOptions) -> Result<Detected, Fau
         });
     }
     let found = format(top, is_recorded, head, options);
-    if !found.as_ref().is_ok_and(|format| fits(format, top.below)) {
+    if !found.as_ref().is_ok_and(|format| fits(format, top)) {
         let first = top;
         // Text before the names of the columns.
         for _ in 0..PREAMBLE_LINES_MAX {
-            let Some((preamble, line)) = below else {
+            let Some((preamble, line)) = rows.next() else {
                 break;
             };
-            below = rows.next();
-            top = Top {
-                line,
-                below: below.map_or(b"", |(_, line)| line),
-            };
+            top = Top::above(line, rows.clone().map(|(_, line)| line));
             let format = named(top, options);
-            if let Some(format) = format.filter(|format| fits(format, top.below)) {
+            if let Some(format) = format.filter(|format| fits(format, top)) {
                 return Ok(Detected { format, preamble });
             }
         }
@@ -156,14 +147,11 @@ fn commented(head: &[u8], first: usize, row: &[u8], options: &ReadOptions) -> Op
     let mut above: Vec<&[u8]> = head.split(|&byte| byte == b'\n').take(first).collect();
     above.retain(|line| !line.trim_ascii().is_empty());
     let names = above.pop()?.trim_ascii().strip_prefix(b"#")?.trim_ascii();
-    let top = Top {
-        line: names,
-        below: row,
-    };
+    let top = Top::of(names, row);
     let format = table(top, options).ok()?;
     let has_names = |cell: &&[u8]| cell.iter().any(u8::is_ascii_alphabetic);
     let has_names = top.names().iter().all(|cell| has_names(&&**cell));
-    if !has_names || !fits(&format, row) {
+    if !has_names || !fits(&format, top) {
         return None;
     }
     match format {
@@ -177,10 +165,10 @@ fn commented(head: &[u8], first: usize, row: &[u8], options: &ReadOptions) -> Op
 const PREAMBLE_LINES_MAX: usize = 100;
 
 /// Returns true if the row below the first line has the columns that the first line names.
-fn fits(format: &Format, below: &[u8]) -> bool {
+fn fits(format: &Format, top: Top<'_>) -> bool {
     match format {
-        Format::Writes(header) => header.fits(below),
-        Format::Recording(header) => header.fits(below),
+        Format::Writes(header) => header.fits(top.below),
+        Format::Recording(header) => header.fits(top.first),
         _ => true,
     }
 }
@@ -211,9 +199,11 @@ fn format(
         Format::Integers
     } else if names_are(line, qiita::COLUMNS) {
         Format::Qiita
+    } else if let Some(header) = writes::Header::of_msr(line, options) {
+        Format::Writes(Box::new(header))
     } else if fio::is_row(line) {
         Format::Fio
-    } else if biosnoop::is_header(line) {
+    } else if biosnoop::is_header(line) || biosnoop::columns_of_row(line).is_some() {
         Format::Biosnoop
     } else if blkparse::is_row(line) {
         Format::Blkparse
@@ -258,6 +248,11 @@ fn table(top: Top<'_>, options: &ReadOptions) -> Result<Format, Fault> {
 
 /// Refuses options that a format would ignore.
 fn check_options(format: &Format, options: &ReadOptions) -> Result<(), Fault> {
+    if let (Format::Blinky | Format::Writes(_), Some(option)) =
+        (format, options.first_of_recordings())
+    {
+        return Err(Problem::OfRecordings { option }.in_file());
+    }
     let format = match format {
         Format::Blinky | Format::Writes(_) | Format::Recording(_) => return Ok(()),
         Format::Hgrm | Format::HdrLog if !options.names_columns() => return Ok(()),

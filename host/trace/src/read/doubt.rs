@@ -78,6 +78,10 @@ pub(super) struct Rise {
     /// Sum and maximum of all rows but the last.
     sum_ns: u64,
     max_ns: u64,
+    first_ns: u64,
+    /// Every `stride`th latency, for the shape of the curve.
+    some_ns: Vec<u64>,
+    stride: u64,
 }
 
 /// Meaning of the order of the latencies in a column.
@@ -93,10 +97,13 @@ pub(super) enum Order {
     Mean,
     /// Every row of a short table is greater than the previous one.
     Short,
+    /// Nearly every row is at least the previous one, and most are greater, as readings of a clock.
+    Clock,
 }
 
 impl Rise {
     pub(super) fn push(&mut self, latency_ns: u64) {
+        self.sample(latency_ns);
         if self.rows > 0 {
             self.equal += u64::from(latency_ns == self.last_ns);
             self.falls += u64::from(latency_ns < self.last_ns);
@@ -106,6 +113,40 @@ impl Rise {
         }
         self.rows += 1;
         self.last_ns = latency_ns;
+    }
+
+    fn sample(&mut self, latency_ns: u64) {
+        const SAMPLES_MAX: usize = 1024;
+        if self.rows == 0 {
+            (self.first_ns, self.stride) = (latency_ns, 1);
+        }
+        if self.rows.is_multiple_of(self.stride) {
+            self.some_ns.push(latency_ns);
+        }
+        if self.some_ns.len() > SAMPLES_MAX {
+            let mut is_kept = false;
+            self.some_ns.retain(|_| {
+                is_kept = !is_kept;
+                is_kept
+            });
+            self.stride *= 2;
+        }
+    }
+
+    /// Returns true for readings of a clock: sorted latencies have many small values and few large ones, but a clock
+    /// advances evenly. Coarse latencies fall as often as they rise.
+    fn is_clock(&self) -> bool {
+        const RISES_PER_FALL: u64 = 10;
+        if self.falls > 0 {
+            return self.rises >= RISES_PER_FALL * self.falls;
+        }
+        let span_ns = self.last_ns.saturating_sub(self.first_ns) as f64;
+        let count = self.some_ns.len() as f64;
+        let is_near = |(index, time_ns): (usize, &u64)| {
+            let even_ns = self.first_ns as f64 + span_ns * index as f64 / count;
+            (*time_ns as f64 - even_ns).abs() <= span_ns / 10.0
+        };
+        self.rises >= RISES_PER_FALL && self.some_ns.iter().enumerate().all(is_near)
     }
 
     pub(super) fn order(&self) -> Order {
@@ -125,6 +166,8 @@ impl Rise {
             Order::Mean
         } else if (SHORT_MIN..ROWS_MIN).contains(&self.rows) && self.falls + self.equal == 0 {
             Order::Short
+        } else if self.rows >= ROWS_MIN && self.equal + self.falls > 0 && self.is_clock() {
+            Order::Clock
         } else if self.rows < ROWS_MIN || self.falls > 0 && self.rises > 0 || is_constant {
             Order::Usual
         } else if self.equal + self.falls == 0 {
@@ -150,6 +193,10 @@ impl Order {
             Order::Mean => {
                 "The last latency is the mean of all others; if it is a row of statistics, remove it: sed '$d' FILE | \
                  cardiograph analyze -."
+            }
+            Order::Clock => {
+                "Hardly any latency is less than the previous one, as in readings of a clock and running totals; if it is one \
+                 of these, the figures are wrong."
             }
             Order::Usual | Order::Rising | Order::Total => return None,
         };

@@ -122,6 +122,15 @@ pub(super) enum Problem {
         cause: &'static str,
         command: String,
     },
+    /// The column of groups has a different text in most rows.
+    ManySources {
+        column: String,
+    },
+    /// Too many rows of a recording that are no samples.
+    OddRows {
+        rows: u64,
+        reason: String,
+    },
     /// The header again, among the rows.
     HeaderAgain {
         column: String,
@@ -149,6 +158,8 @@ pub(super) enum Problem {
     /// As [`Problem::Rising`], for a list without columns.
     RisingList {
         difference: String,
+        /// False if some numbers are equal to the previous one, or a few less.
+        is_strict: bool,
     },
     /// A unit whose length is unknown.
     ForeignUnit {
@@ -209,6 +220,11 @@ pub(super) enum Problem {
         text: String,
     },
     Above32Bits {
+        column: String,
+        text: String,
+    },
+    /// A date whose day, month and year could be in another order.
+    AmbiguousDate {
         column: String,
         text: String,
     },
@@ -318,6 +334,10 @@ pub(super) enum Problem {
     },
     FixedFormat {
         format: &'static str,
+        option: &'static str,
+    },
+    /// An option for recordings, with a trace of writes.
+    OfRecordings {
         option: &'static str,
     },
     Summary {

@@ -45,7 +45,65 @@ const PROGRAMS: &[(&[u8], &str, &str)] = &[
         "this is an HDF5 file",
         "export the dataset as CSV",
     ),
+    (
+        b"H Product:Blackbox",
+        "this is a Betaflight blackbox log",
+        "decode it with blackbox_decode FILE (of blackbox-tools), and pass the CSV file that it writes",
+    ),
+    (
+        b"\xa3\x95\x80\x80",
+        "this is an ArduPilot DataFlash log",
+        DATAFLASH,
+    ),
+    (
+        b"FMT, 128",
+        "this is an ArduPilot DataFlash log in text form",
+        DATAFLASH,
+    ),
+    (
+        b"\x89MCAP0\r\n",
+        "this is an MCAP file",
+        "mcap info FILE lists its topics; write the times of one with the mcap Python package, and pass them as CSV",
+    ),
+    (
+        b"#ROSBAG V",
+        "this is a rosbag",
+        "rosbag info FILE lists its topics; run rostopic echo -p -b FILE /TOPIC > topic.csv, and pass topic.csv",
+    ),
+    (b"MDF     ", "this is an MDF measurement (.mf4)", ASAMMDF),
+    (
+        b"UnFinMF ",
+        "this is an unfinished MDF measurement (.mf4)",
+        ASAMMDF,
+    ),
+    (
+        b"TDSm",
+        "this is a LabVIEW TDMS file",
+        "tdmsinfo FILE (of the Python package npTDMS) lists its channels; write one with its time_track() as CSV",
+    ),
+    (
+        b"LOGG",
+        "this is a Vector BLF log of a CAN bus",
+        "run can_logconvert FILE log.csv (of the Python package python-can), and pass log.csv with --group-by \
+         arbitration_id",
+    ),
+    (
+        b"RIFF",
+        "this is a RIFF file, such as WAV",
+        "its samples have no times, so it does not show which are missing; soxi FILE prints its length, to compare with \
+         the time of recording",
+    ),
+    (
+        b"MATLAB 5.0 MAT-file",
+        "this is a MATLAB file",
+        "load it with scipy.io.loadmat, and write its times as CSV",
+    ),
 ];
+
+const DATAFLASH: &str = "run mavlogdump.py --format csv --types IMU FILE > imu.csv (of the Python package pymavlink), and pass \
+                         imu.csv";
+const ASAMMDF: &str = "run asammdf FILE, or python3 -c 'import asammdf, sys; asammdf.MDF(sys.argv[1]).to_dataframe().to_csv(\
+                       \"table.csv\")' FILE, and pass table.csv with --time-column 1 --time-unit s";
 
 /// Refuses binary files with a known table inside.
 pub(super) fn refuse_binary(head: &[u8]) -> Result<(), Fault> {

@@ -14,6 +14,8 @@ pub(super) enum Bad {
     NotAboveZero,
     TooLarge,
     Above32Bits,
+    /// A date whose day, month and year could be in another order.
+    AmbiguousDate,
 }
 
 impl Bad {
@@ -31,6 +33,7 @@ impl Bad {
             Bad::NotAboveZero => Problem::NotAboveZero { column, text },
             Bad::TooLarge => Problem::TooLarge { column, text },
             Bad::Above32Bits => Problem::Above32Bits { column, text },
+            Bad::AmbiguousDate => Problem::AmbiguousDate { column, text },
         }
         .at_line(line.number)
     }

@@ -37,7 +37,14 @@ pub(super) fn read<R: Read>(lines: &mut Lines<R>, about: About) -> Result<Aggreg
         }
         rows.push(row);
     }
-    Ok(Aggregate { about, rows })
+    if rows.is_empty() {
+        return Err(Problem::NoRows.in_file());
+    }
+    Ok(Aggregate {
+        about,
+        rows,
+        longest: None,
+    })
 }
 
 fn row(line: &Line<'_>) -> Result<AggregateRow, Fault> {

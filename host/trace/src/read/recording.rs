@@ -2,22 +2,23 @@
 //!
 //! The header may end in `key=value` fields that the rows lack.
 
-use super::ReadOptions;
-use super::Recording;
 use super::calendar;
 use super::columns::{Top, Unit, cells, is_number, named_by_user, time_column, unit_in, unquoted};
 use super::error::{Fault, Problem, shown};
 use super::guess::{self, Guess, Numbers};
 use super::lines::{Line, Lines};
-use super::number::{Bad, Field};
+use super::number::{Bad, Field, whole};
 use super::numeral::{Numerals, Points};
 use super::order::{self, Clock};
 use super::remedy::of_negative;
-use super::role::{is_about_writes, recurring, role};
+use super::role::{is_about_writes, recurring, role, words_of};
 use super::scale::Scale;
+use super::series::{OddRows, Sample};
+use super::split::Split;
+use super::{ReadOptions, Recording, SequenceLoss};
 use crate::shell::quoted;
-use crate::trace::{About, Trace};
-use cardiograph_workload::{Operation, OperationKind};
+use crate::trace::About;
+use std::borrow::Cow;
 use std::io::Read;
 
 /// Maximum number of rows from which a unit is inferred.
@@ -25,11 +26,11 @@ pub(super) const SAMPLE_ROWS: usize = 4096;
 
 /// The first line of a recording.
 pub(super) struct Header {
-    separator: u8,
+    pub(super) separator: u8,
     /// Index of the time column.
-    column: usize,
+    pub(super) column: usize,
     /// Index of a column of dates, if the time column has times of day.
-    date: Option<usize>,
+    pub(super) date: Option<usize>,
     /// False if the first line is already a row.
     is_named: bool,
     /// True if the names are in a comment above the rows.
@@ -43,9 +44,8 @@ pub(super) struct Header {
     unit: Option<Unit>,
     /// Number of columns, without empty and `key=value` columns at the end.
     columns: usize,
-    fields: usize,
     /// Names of the columns, without those at the end that are empty or `key=value`.
-    names: Vec<Vec<u8>>,
+    pub(super) names: Vec<Vec<u8>>,
 }
 
 impl Header {
@@ -56,7 +56,9 @@ impl Header {
         let texts = || names.iter().copied();
         let column = match &options.time_column {
             Some(wanted) => Some(named_by_user(&names, wanted)?),
-            None => texts().position(|cell| time_column(cell).is_some()),
+            None => texts()
+                .position(|cell| time_column(cell).is_some())
+                .or_else(|| column_of_dates(&names, &top)),
         };
         let Some(column) = column else {
             return Ok(None);
@@ -68,12 +70,13 @@ impl Header {
             None if is_named => (shown(cell), role(cell).1),
             None => (format!("{}", column + 1), None),
         };
-        let below: Vec<&[u8]> = cells(top.below, separator).map(unquoted).collect();
-        let of_day = below
+        let first: Vec<&[u8]> = cells(top.first, separator).map(unquoted).collect();
+        let of_day = first
             .get(column)
             .filter(|text| calendar::is_time_of_day(text));
         let is_date = |(name, text): &(&&[u8], &&[u8])| is_date(name) && calendar::is_date(text);
-        let date = names.iter().zip(&below).position(|pair| is_date(&pair));
+        let date = names.iter().zip(&first).position(|pair| is_date(&pair));
+        let below: Vec<&[u8]> = cells(top.below, separator).map(unquoted).collect();
         let below = below
             .get(column)
             .filter(|_| is_named && !below.iter().any(|text| is_number(text)));
@@ -94,7 +97,6 @@ impl Header {
             unit: unit.or(unit_below),
             has_units: unit_below.is_some(),
             columns: columns - notes,
-            fields: texts().count(),
             names: texts().take(columns - notes).map(<[u8]>::to_vec).collect(),
         }))
     }
@@ -130,10 +132,26 @@ impl Header {
         self
     }
 
-    fn sample<'a>(&self, head: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
-        let above = usize::from(self.is_named) + usize::from(self.has_units);
+    /// Returns the first rows with a time.
+    pub(super) fn sample<'a>(&self, head: &'a [u8]) -> impl Iterator<Item = &'a [u8]> + Clone {
         let rows = rows_in(head).filter(|row| !is_note(row));
-        rows.skip(above).take(SAMPLE_ROWS)
+        let has_time = |row: &&[u8]| self.text(row).iter().any(u8::is_ascii_digit);
+        rows.skip(usize::from(self.is_named))
+            .filter(has_time)
+            .take(SAMPLE_ROWS)
+    }
+
+    /// Returns the date and time, or the time alone, in the sample's rows.
+    fn times<'a>(&self, head: &'a [u8]) -> Vec<Cow<'a, [u8]>> {
+        self.sample(head).map(|row| self.time_text(row)).collect()
+    }
+
+    /// Returns the text of the time of a row, with its date if that is in another column.
+    fn time_text<'a>(&self, row: &'a [u8]) -> Cow<'a, [u8]> {
+        match self.date {
+            Some(date) => [self.cell(row, date), self.text(row)].join(&b' ').into(),
+            None => self.text(row).into(),
+        }
     }
 
     /// Refuses times that decrease in many rows.
@@ -159,10 +177,22 @@ impl Header {
 
     /// Returns true if a row below this header has a time in its column.
     pub(super) fn fits(&self, row: &[u8]) -> bool {
-        let found = cells(row, self.separator).count();
         let text = self.text(row);
-        let is_time = is_number(text) || Scale::of(text).is_some() || self.has_units;
-        (self.columns..=self.fields).contains(&found) && is_time
+        is_number(text) || Scale::of(text).is_some()
+    }
+
+    /// Returns the index of a column by its name, or its number from 1.
+    pub(super) fn named(&self, wanted: &str) -> Result<usize, Fault> {
+        let names: Vec<&[u8]> = self.names.iter().map(Vec::as_slice).collect();
+        named_by_user(&names, wanted)
+    }
+
+    /// Returns the name of a column, or its number if it has none.
+    pub(super) fn column_name(&self, index: usize) -> String {
+        match self.names.get(index) {
+            Some(name) if self.is_named || self.is_commented => shown(name),
+            _ => (index + 1).to_string(),
+        }
     }
 
     /// Returns a note on a column of few different texts, which may distinguish several sensors.
@@ -173,73 +203,115 @@ impl Header {
             .enumerate()
             .filter(|(index, _)| *index != self.column && Some(*index) != self.date);
         columns.into_iter().find_map(|(index, name)| {
-            let texts = self.sample(head).map(|row| {
-                let cell = cells(row, self.separator).nth(index);
-                cell.map(unquoted).unwrap_or_default()
-            });
+            let texts = self.sample(head).map(|row| self.cell(row, index));
             let (one, other) = recurring(name, texts)?;
             Some(format!(
                 "The column \"{}\" has several texts, such as \"{one}\" and \"{other}\"; all rows count as samples of one \
-                 series. If they are not, pass the rows with one text alone.",
-                shown(name)
+                 series. If they are not, add --group-by {}.",
+                shown(name),
+                quoted(shown(name).as_ref())
             ))
         })
     }
 
-    fn text<'a>(&self, row: &'a [u8]) -> &'a [u8] {
-        let cell = cells(row, self.separator).nth(self.column);
+    pub(super) fn text<'a>(&self, row: &'a [u8]) -> &'a [u8] {
+        self.cell(row, self.column)
+    }
+
+    /// Returns a field of a row; empty if the row has too few.
+    pub(super) fn cell<'a>(&self, row: &'a [u8], index: usize) -> &'a [u8] {
+        let cell = cells(row, self.separator).nth(index);
         cell.map(unquoted).unwrap_or_default()
     }
 
-    /// Returns the time of a row.
-    fn time_ns(&self, line: &Line<'_>, expected: usize, scale: Scale) -> Result<u64, Fault> {
-        let found = cells(line.text, self.separator).count();
-        if found != expected {
-            return Err(line.wrong_fields(expected, found));
-        }
+    /// Returns the time of a row; `None` for an odd row, which is counted.
+    fn time_ns(
+        &self,
+        line: &Line<'_>,
+        scale: Scale,
+        odd: &mut OddRows,
+    ) -> Result<Option<u64>, Fault> {
         let text = self.text(line.text);
+        let (mut found, mut is_last) = (0, false);
+        for _ in cells(line.text, self.separator) {
+            is_last = found == self.column;
+            found += 1;
+        }
+        // The last number of a row that was cut may lack digits.
+        if found < self.columns && is_last || found <= self.column {
+            odd.push(line.number, || fields(self.columns, found));
+            return Ok(None);
+        }
+        if text.is_empty() || is_missing(text) {
+            odd.push_without_time(line.number);
+            return Ok(None);
+        }
+        let time_ns = match self.date {
+            Some(_) => scale.ns(&self.time_text(line.text)),
+            None => scale.ns(text),
+        };
         let field = Field {
             column: "the time",
             text,
             line,
         };
-        let time_ns = match self.date {
-            Some(date) if scale == Scale::Calendar => {
-                let date = cells(line.text, self.separator).nth(date);
-                calendar::time_ns(&[date.map(unquoted).unwrap_or_default(), text].join(&b' '))
-            }
-            _ => scale.ns(text),
-        };
-        time_ns.map_err(|bad| match bad {
-            Bad::NotANumber if text == self.name.as_bytes() => {
-                let (column, rows) = (self.name.clone(), line.number - 1);
-                Problem::HeaderAgain { column, rows }.at_line(line.number)
-            }
-            Bad::Negative => {
+        match time_ns {
+            Ok(time_ns) => Ok(Some(time_ns)),
+            Err(Bad::Negative) => {
                 let (column, text) = (self.name.clone(), shown(text));
                 let above = usize::from(self.is_named) + usize::from(self.has_units);
-                of_negative(column, text, self.separator, self.column, above).at_line(line.number)
+                let problem = of_negative(column, text, self.separator, self.column, above);
+                Err(problem.at_line(line.number))
             }
-            bad => field.fault(bad),
-        })
-    }
-
-    /// Returns the number of fields that all rows must have, taken from the first row.
-    fn expected_fields(&self, first: &Line<'_>) -> Result<usize, Fault> {
-        let found = cells(first.text, self.separator).count();
-        if found <= self.column || found < self.columns || found > self.fields {
-            return Err(first.wrong_fields(self.columns.max(self.column + 1), found));
+            Err(bad @ Bad::AmbiguousDate) => Err(field.fault(bad)),
+            Err(_) if text == self.name.as_bytes() => {
+                odd.push(line.number, || "the names of the columns again".to_owned());
+                Ok(None)
+            }
+            Err(bad) => {
+                odd.push_bad(field.fault(bad), line.number, || {
+                    format!("the time is \"{}\"", shown(text))
+                });
+                Ok(None)
+            }
         }
-        Ok(found)
     }
+}
+
+fn fields(expected: usize, found: usize) -> String {
+    format!("expected {expected} fields, found {found}")
+}
+
+/// Returns true for the texts that programs write for a missing value.
+pub(super) fn is_missing(text: &[u8]) -> bool {
+    const TEXTS: &[&str] = &["-", "nan", "null", "na", "n/a", "none", "nat"];
+    TEXTS
+        .iter()
+        .any(|known| text.eq_ignore_ascii_case(known.as_bytes()))
+}
+
+/// Returns the only column whose first row is a date and a time, below a name.
+fn column_of_dates(names: &[&[u8]], top: &Top<'_>) -> Option<usize> {
+    let separator = top.separator();
+    let texts: Vec<&[u8]> = cells(top.first, separator).map(unquoted).collect();
+    // Words of a log are no columns, and the names may be in the next row.
+    let is_above_names = cells(top.below, separator).any(|cell| time_column(cell).is_some());
+    if separator == b' ' || texts.len() != names.len() || is_above_names {
+        return None;
+    }
+    let is_dated =
+        |text: &[u8]| matches!(Scale::of(text), Some(Scale::Calendar(layout)) if layout.has_both());
+    let mut found = (0..texts.len())
+        .filter(|index| is_dated(texts[*index]) && Scale::of(names[*index]).is_none());
+    found.next().filter(|_| found.next().is_none())
 }
 
 /// Returns true for the name of a column of dates.
 fn is_date(name: &[u8]) -> bool {
     const NAMES: &[&str] = &["date", "day", "datum", "tag", "fecha", "data", "jour"];
-    NAMES
+    words_of(name)
         .iter()
-        .any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
+        .any(|word| NAMES.contains(&word.as_str()))
 }
 
 pub(super) fn read<R: Read>(
@@ -248,10 +320,14 @@ pub(super) fn read<R: Read>(
     header: Header,
     options: &ReadOptions,
 ) -> Result<Recording, Fault> {
-    header.refuse_disorder(lines.in_memory(), options)?;
+    if options.group_column.is_none() {
+        header.refuse_disorder(lines.in_memory(), options)?;
+    }
     let guess = header.unit(lines.in_memory(), options);
     let (numerals, doubt) = header.numerals(lines.in_memory());
-    about.notes.extend(header.note_on_texts(lines.in_memory()));
+    if options.group_column.is_none() {
+        about.notes.extend(header.note_on_texts(lines.in_memory()));
+    }
     about.notes.push(
         "Each interval between two samples counts as one operation, with the size in bytes of the later \
          sample's line."
@@ -276,19 +352,16 @@ pub(super) fn read<R: Read>(
                 .to_owned(),
         );
     }
-    if header.has_units {
-        lines.next_row_but(is_note)?;
-    }
-    // A recorder's notes may appear among the rows.
-    let Some(first) = lines.next_row_but(is_note)? else {
-        return Err(Problem::OneSample.in_file());
-    };
-    let expected = header.expected_fields(&first)?;
-    let scale = match Scale::of(header.text(first.text)) {
-        Some(_) if options.time_unit.is_some() => {
+    let scale = match Scale::of_column(&header.times(lines.in_memory()), options.date_order) {
+        Some(_) if options.time_unit.is_some() && options.time_column.is_none() => {
             let format = "recording with dates or times of day";
             let option = "--time-unit";
             return Err(Problem::FixedFormat { format, option }.in_file());
+        }
+        Some(scale) if options.time_unit.is_some() => {
+            let note = "The times state their own units, so --time-unit has no effect.";
+            about.notes.push(note.to_owned());
+            scale
         }
         Some(scale) => scale,
         None => {
@@ -297,106 +370,67 @@ pub(super) fn read<R: Read>(
                 about.notes.push(reason);
             }
             about.notes.extend(doubt);
-            match numerals {
-                Numerals::Decimal => Scale::Unit(unit),
-                Numerals::Grouped(mark) => Scale::Grouped(unit, mark),
-            }
+            Scale::of_numbers(unit, numerals)
         }
     };
+    let mut split = Split::of(&header, lines.in_memory(), scale, options)?;
+    let number = match &options.sequence_column {
+        Some(wanted) => Some(header.named(wanted)?),
+        None => {
+            about
+                .notes
+                .extend(split.note_on_numbers(&header, lines.in_memory()));
+            None
+        }
+    };
+    let mut odd = OddRows::default();
     let mut clock = scale.clock();
-    let mut jumps = Jumps::default();
-    let mut before_ns = clock.time_ns(header.time_ns(&first, expected, scale)?);
-    let mut before = time_shown(&first, &header);
-    let mut trace = Trace::new(about);
+    let mut is_below_names = header.is_named;
+    // A recorder's notes may appear among the rows.
     while let Some(line) = lines.next_row_but(is_note)? {
-        if line.is_cut(header.separator, expected) {
-            trace.about.notes.push(line.cut_note());
+        if line.is_cut(header.separator, header.columns) {
+            about.notes.push(line.cut_note());
             break;
         }
-        let time_ns = clock.time_ns(header.time_ns(&line, expected, scale)?);
-        let operation = Operation {
-            kind: OperationKind::Write,
-            file: 0,
+        // Rows of units and of other properties of the columns.
+        if is_below_names && !header.text(line.text).iter().any(u8::is_ascii_digit) {
+            continue;
+        }
+        is_below_names = false;
+        let Some(time_ns) = header.time_ns(&line, scale, &mut odd)? else {
+            continue;
+        };
+        let sample = Sample {
+            time_ns: clock.time_ns(time_ns),
+            line: line.number,
             offset_bytes: line.offset_bytes,
             length_bytes: line.length_bytes,
-            start_ns: before_ns,
-            end_ns: time_ns,
+            number: number.and_then(|index| whole(header.cell(line.text, index)).ok()),
         };
-        trace.push(&operation).map_err(|_| {
-            Problem::Backward {
-                time: time_shown(&line, &header),
-                before: before.clone(),
-            }
-            .at_line(line.number)
-        })?;
-        jumps.push(time_ns - before_ns, line.number);
-        before_ns = time_ns;
-        before = time_shown(&line, &header);
+        split.push(&header, line.text, sample, &mut odd)?;
     }
-    if trace.is_empty() {
-        return Err(Problem::OneSample.in_file());
-    }
-    if jumps.equal > trace.len() as u64 / 2 {
-        let times = trace.len() as u64 + 1 - jumps.equal;
-        let samples = trace.len() as u64 + 1;
-        return Err(Problem::Coarse { samples, times }.in_file());
-    }
-    trace.about.notes.extend(clock.note());
-    trace.about.notes.extend(jumps.note_of_equal());
-    if scale == Scale::Calendar {
-        trace.about.notes.extend(jumps.note());
+    about.notes.extend(clock.note());
+    let (trace, runs, sequence) = split.finish(about, &mut odd)?;
+    let samples = runs.iter().map(|run| run.samples).sum();
+    if odd.are_most(samples) || trace.is_empty() {
+        return Err(odd.into_fault());
     }
     Ok(Recording {
-        samples: trace.len() as u64 + 1,
+        samples,
         trace,
+        runs,
+        sequence: options.sequence_column.as_ref().map(|column| SequenceLoss {
+            column: column.clone(),
+            lost: sequence.lost,
+            repeated: sequence.repeated,
+        }),
         time_column: header.name,
         time_unit: match scale {
             Scale::Unit(unit) | Scale::Grouped(unit, _) => unit.name,
             Scale::InTexts => "ns",
-            Scale::Calendar => "calendar",
+            Scale::Calendar(_) | Scale::Filetime => "calendar",
         },
     })
-}
-
-/// Intervals that are suspicious in a recording.
-#[derive(Default)]
-struct Jumps {
-    /// Number of samples with the same time as the previous sample.
-    equal: u64,
-    /// Line of the first interval of about an hour.
-    of_an_hour: Option<u64>,
-}
-
-impl Jumps {
-    /// Returns a note about samples with the same time as the previous sample.
-    fn note_of_equal(&self) -> Option<String> {
-        (self.equal > 0).then(|| {
-            format!(
-                "{} samples have the time of the sample before; if several sensors share the file, pass the rows of one \
-                 alone.",
-                self.equal
-            )
-        })
-    }
-
-    fn push(&mut self, step_ns: u64, line: u64) {
-        const HOUR_NS: u64 = 3600 * 1_000_000_000;
-        const MINUTE_NS: u64 = HOUR_NS / 60;
-        self.equal += u64::from(step_ns == 0);
-        if (HOUR_NS..HOUR_NS + MINUTE_NS).contains(&step_ns) {
-            self.of_an_hour.get_or_insert(line);
-        }
-    }
-
-    /// Returns a note if daylight saving time may have begun within an interval.
-    fn note(&self) -> Option<String> {
-        self.of_an_hour.map(|line| {
-            format!(
-                "The time jumps by an hour at line {line}; if daylight saving time began there, no samples are \
-                 missing."
-            )
-        })
-    }
 }
 
 /// Returns true for columns that the export of a ULog file has next to `timestamp`.
@@ -417,16 +451,20 @@ pub(super) fn rows_in(head: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
         .filter(|line| !line.is_empty())
 }
 
-/// Returns true if a row is a note: all columns are empty except the last, which begins with `#`.
+/// Returns true if a row is a note: all columns are empty except the last, which begins with `#`. A cell that consists of
+/// `#` alone is the name of a column of numbers.
 pub(super) fn is_note(row: &[u8]) -> bool {
     let note = row.trim_ascii_start();
     let commas = note.iter().take_while(|byte| **byte == b',').count();
     let note = &note[commas..];
-    note.starts_with(b"#") || note.starts_with(b"\"#")
-}
-
-fn time_shown(line: &Line<'_>, header: &Header) -> String {
-    shown(header.text(line.text))
+    let text = note.strip_prefix(b"\"").unwrap_or(note).strip_prefix(b"#");
+    let is_name = |text: &[u8]| {
+        matches!(
+            text,
+            [b',' | b';' | b'\t', ..] | [b'"', b',' | b';' | b'\t', ..]
+        )
+    };
+    text.is_some_and(|text| !is_name(text))
 }
 
 #[cfg(test)]
@@ -442,13 +480,13 @@ mod tests {
         ] {
             assert!(is_note(note.as_bytes()), "{note}");
         }
-        for row in ["1,2", ",2", ""] {
+        for row in ["1,2", ",2", "", "#,Date Time,Temp", "\"#\",\"Date Time\""] {
             assert!(!is_note(row.as_bytes()), "{row}");
         }
     }
 
     fn header(line: &[u8]) -> Header {
-        let top = Top { line, below: b"" };
+        let top = Top::of(line, b"");
         Header::parse(top, &ReadOptions::default())
             .unwrap()
             .unwrap()
@@ -457,7 +495,7 @@ mod tests {
     #[test]
     fn a_header_may_end_in_key_value_fields() {
         let magod2 = header(b"Time[ms],Vup[V],Vref=0.31004,Prg=17");
-        assert_eq!((magod2.columns, magod2.fields), (2, 4));
+        assert_eq!(magod2.columns, 2);
         let numbered = header(b"n;Time (s);");
         assert_eq!(
             (numbered.separator, numbered.column, numbered.columns),

@@ -168,10 +168,15 @@ pub(super) enum Role {
 }
 
 /// Returns the words of a name in lower case.
-fn words_of(cell: &[u8]) -> Vec<String> {
+pub(super) fn words_of(cell: &[u8]) -> Vec<String> {
     let name = decoded(unquoted(cell));
     let words = name.split(|c: char| !c.is_alphanumeric()).flat_map(humps);
     words.map(str::to_lowercase).collect()
+}
+
+/// Returns true for the name `Response`, which may be anything.
+pub(super) fn is_response(cell: &[u8]) -> bool {
+    words_of(cell) == ["response"]
 }
 
 /// Returns true for the name of a latency of reads.

@@ -1,10 +1,11 @@
 //! Representations of times in the texts of a column.
 
-use super::calendar;
+use super::calendar::{DateOrder, Layout};
 use super::columns::{Unit, is_number, unit_named};
-use super::number::{Bad, decimal};
+use super::number::{Bad, decimal, whole};
 use super::numeral::Numerals;
 use super::wrap::Unwrapped;
+use std::borrow::Cow;
 
 /// Conversion of the texts of a column to ns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,19 +16,37 @@ pub(super) enum Scale {
     Grouped(Unit, u8),
     /// Every number is followed by its unit: `850us`, `1.2 s`.
     InTexts,
+    /// Windows file times: units of 100 ns since 1601.
+    Filetime,
     /// Dates or times of day.
-    Calendar,
+    Calendar(Layout),
 }
 
 impl Scale {
     /// Returns the scale that a text itself states; `None` for a plain number and for any other text.
     pub(super) fn of(text: &[u8]) -> Option<Scale> {
         if with_unit(text).is_some() {
-            Some(Scale::InTexts)
-        } else if calendar::time_ns(text).is_ok() {
-            Some(Scale::Calendar)
-        } else {
-            None
+            return Some(Scale::InTexts);
+        }
+        if filetime_ns(text).is_some() {
+            return Some(Scale::Filetime);
+        }
+        Layout::of(text).map(Scale::Calendar)
+    }
+
+    /// Returns the scale that the first texts of a column state.
+    pub(super) fn of_column(texts: &[Cow<'_, [u8]>], order: Option<DateOrder>) -> Option<Scale> {
+        match texts.iter().find_map(|text| Scale::of(text))? {
+            Scale::Calendar(_) => Layout::of_column(texts, order).map(Scale::Calendar),
+            scale => Some(scale),
+        }
+    }
+
+    /// Returns the scale of plain numbers.
+    pub(super) fn of_numbers(unit: Unit, numerals: Numerals) -> Scale {
+        match numerals {
+            Numerals::Decimal => Scale::Unit(unit),
+            Numerals::Grouped(mark) => Scale::Grouped(unit, mark),
         }
     }
 
@@ -44,7 +63,8 @@ impl Scale {
                 let (text, unit) = with_unit(text).ok_or(Bad::NotANumber)?;
                 number(Numerals::Decimal, text, unit)
             }
-            Scale::Calendar => calendar::time_ns(text),
+            Scale::Filetime => filetime_ns(text).ok_or(Bad::NotANumber),
+            Scale::Calendar(layout) => layout.ns(text),
         }
     }
 
@@ -52,10 +72,22 @@ impl Scale {
     pub(super) fn clock(self) -> Unwrapped {
         match self {
             Scale::Unit(unit) | Scale::Grouped(unit, _) => Unwrapped::counter(unit),
-            Scale::InTexts => Unwrapped::endless(),
-            Scale::Calendar => Unwrapped::day(),
+            Scale::Calendar(layout) if layout.is_of_day() => Unwrapped::day(),
+            Scale::InTexts | Scale::Filetime | Scale::Calendar(_) => Unwrapped::endless(),
         }
     }
+}
+
+/// Returns the time since 1970 of a Windows file time of the years 2001 to 2039. As a number of ns since 1970, it would
+/// be one of the year 1974.
+fn filetime_ns(text: &[u8]) -> Option<u64> {
+    const TICKS_TO_1970: u64 = 116_444_736_000_000_000;
+    const TICKS: std::ops::Range<u64> = 126_227_808_000_000_000..138_538_080_000_000_000;
+    let text = text.trim_ascii();
+    let ticks = (text.len() == 18).then(|| whole(text).ok())??;
+    TICKS
+        .contains(&ticks)
+        .then(|| (ticks - TICKS_TO_1970) * 100)
 }
 
 /// Splits `850us` into its number and its unit.
@@ -92,6 +124,15 @@ mod tests {
         for text in ["12", "ms", "12 kg", "x1 ms", ""] {
             assert_eq!(Scale::of(text.as_bytes()), None, "{text}");
         }
+    }
+
+    #[test]
+    fn windows_file_times_count_from_1601() {
+        // 1 January 2020, from `w32tm /ntte`.
+        let text = b"132223104000000000";
+        assert_eq!(Scale::of(text), Some(Scale::Filetime));
+        assert_eq!(Scale::Filetime.ns(text), Ok(1_577_836_800_000_000_000));
+        assert_eq!(Scale::of(b"1577836800000000000"), None);
     }
 
     #[test]

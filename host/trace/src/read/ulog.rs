@@ -5,7 +5,7 @@
 
 use super::error::{Fault, Problem, shown};
 use super::number::NUMBER_MAX;
-use super::{ReadOptions, Recording};
+use super::{ReadOptions, Recording, RecordingRun};
 use crate::trace::{About, Trace};
 use cardiograph_workload::{Operation, OperationKind};
 use std::collections::HashMap;
@@ -21,6 +21,15 @@ struct Topic {
     /// Position of the timestamp in a sample.
     timestamp_at: usize,
     samples: u64,
+    /// First and last time in us.
+    times_us: Option<(u64, u64)>,
+}
+
+impl Topic {
+    /// Returns true if the clock moves: some topics have times of 0 only.
+    fn has_times(&self) -> bool {
+        self.times_us.is_some_and(|(first, last)| first != last)
+    }
 }
 
 /// The messages of a file.
@@ -125,6 +134,11 @@ pub(super) fn read(
     }
     Ok(Recording {
         samples: trace.len() as u64 + 1,
+        runs: vec![RecordingRun {
+            label: String::new(),
+            samples: trace.len() as u64 + 1,
+        }],
+        sequence: None,
         trace,
         time_column: format!("{}.{TIMESTAMP}", topic.name),
         time_unit: "us",
@@ -165,6 +179,7 @@ fn scan(messages: Messages<'_>) -> (HashMap<u16, Topic>, Dropouts) {
                         name,
                         timestamp_at,
                         samples: 0,
+                        times_us: None,
                     };
                     topics.insert(u16::from_le_bytes([low, high]), topic);
                 }
@@ -173,6 +188,10 @@ fn scan(messages: Messages<'_>) -> (HashMap<u16, Topic>, Dropouts) {
                 let id = payload.first_chunk().map(|id| u16::from_le_bytes(*id));
                 if let Some(topic) = id.and_then(|id| topics.get_mut(&id)) {
                     topic.samples += 1;
+                    if let Some((_, time_us)) = sample(&message, topic.timestamp_at) {
+                        let (first_us, _) = topic.times_us.unwrap_or((time_us, time_us));
+                        topic.times_us = Some((first_us, time_us));
+                    }
                 }
             }
             b'O' => {
@@ -234,9 +253,14 @@ fn chosen<'a>(
         // Among topics with the same number of samples, take the first subscription.
         None => topics
             .iter()
+            .filter(|(_, topic)| topic.has_times())
             .max_by_key(|(id, topic)| (topic.samples, std::cmp::Reverse(**id))),
     };
     match (found, &options.time_column) {
+        (Some((_, topic)), _) if !topic.has_times() && topic.samples > 1 => {
+            let (samples, times) = (topic.samples, 1);
+            Err(Problem::Coarse { samples, times }.in_file())
+        }
         (Some((id, topic)), _) => Ok((*id, topic)),
         (None, Some(wanted)) => {
             let (wanted, found) = (wanted.clone(), listed(topics));

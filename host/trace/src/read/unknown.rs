@@ -24,11 +24,8 @@ struct Column {
 pub(super) fn table(head: &[u8]) -> Option<Problem> {
     let mut rows = rows_in(head).filter(|row| !is_note(row));
     let line = rows.next()?;
-    let mut below = rows.clone().peekable();
-    let top = Top {
-        line,
-        below: below.peek()?,
-    };
+    let below = rows.clone();
+    let top = Top::of(line, below.clone().next()?);
     let names = top.names();
     let is_named = !names.iter().any(|name| is_number(name));
     let rows: Vec<Vec<&[u8]>> = below

@@ -44,7 +44,13 @@ impl Unwrapped {
     pub(super) fn time_ns(&mut self, counted_ns: u64) -> u64 {
         if let Some(period_ns) = self.period_ns {
             let back_ns = self.last_ns.saturating_sub(counted_ns);
-            if back_ns > period_ns / 2 && self.last_ns <= period_ns {
+            // A counter that restarts loses most of its range.
+            let step_max_ns = match period_ns {
+                DAY_NS => period_ns / 2,
+                _ => period_ns / 64,
+            };
+            let step_ns = period_ns.saturating_sub(back_ns);
+            if step_ns < step_max_ns && self.last_ns <= period_ns {
                 self.wraps += 1;
                 self.lost_ns = self.lost_ns.saturating_add(period_ns);
             }

@@ -84,11 +84,10 @@ impl fmt::Display for Problem {
                 "the last row is truncated ({found} of {expected} fields); delete this row to \
                  read the rows before it"
             ),
-            Problem::NotANumber { column, text } if is_slashed_date(text) => write!(
+            Problem::AmbiguousDate { column, text } => write!(
                 f,
-                "{column} is \"{text}\", whose day and month cannot be told apart; run \
-                 sed -E 's#([0-9]+)/([0-9]+)/([0-9]{{4}})#\\3-\\1-\\2#g' FILE | {ANALYZE}, with \\3-\\2-\\1 if the day \
-                 comes first"
+                "{column} is \"{text}\", whose day, month and year can be read in more than one order; run \
+                 cardiograph analyze FILE --date-order dmy (day first), mdy or ymd"
             ),
             Problem::NotANumber { column, text } if text.is_empty() || text == "-" => write!(
                 f,
@@ -119,6 +118,16 @@ impl fmt::Display for Problem {
                 cause,
                 command,
             } => write!(f, "{column} is negative ({text}); {cause}: {command}"),
+            Problem::ManySources { column } => write!(
+                f,
+                "the column \"{column}\" has more than 1000 different texts, too many for sources of samples; name another \
+                 column with --group-by"
+            ),
+            Problem::OddRows { rows, reason } => write!(
+                f,
+                "{reason}, and {rows} rows of the file are no samples for this or another reason; name the column of the times \
+                 with --time-column, or correct the rows"
+            ),
             Problem::HeaderAgain { column, rows } => write!(
                 f,
                 "the header with the column {column} appears again, so two tables were joined here; to read the first one, run \
@@ -146,10 +155,14 @@ impl fmt::Display for Problem {
                 f,
                 "the counts in column \"{column}\" only rise, as running totals do; run {difference}"
             ),
-            Problem::RisingList { difference } => write!(
+            Problem::RisingList { difference, is_strict } => write!(
                 f,
-                "every number is greater than the previous one; if these are times of samples, add --time-column 1, and if they \
-                 are running totals, run {difference}"
+                "{}; if these are times of samples, add --time-column 1, and if they \
+                 are running totals, run {difference}",
+                match is_strict {
+                    true => "every number is greater than the previous one",
+                    false => "hardly any number is less than the previous one, as in readings of a clock",
+                }
             ),
             Problem::ForeignUnit { column, convert } => write!(
                 f,
@@ -388,6 +401,11 @@ impl fmt::Display for Problem {
                 f,
                 "this is a {format}, whose columns and units are fixed; remove {option}"
             ),
+            Problem::OfRecordings { option } => write!(
+                f,
+                "these are latencies of writes, but {option} is for recordings; remove it, or name the column of the samples' \
+                 times with --time-column"
+            ),
             Problem::Summary { tool, remedy } => write!(
                 f,
                 "{tool} does not list individual writes, so stalls and sustained rates cannot be computed; \
@@ -477,16 +495,6 @@ impl fmt::Display for Problem {
             ),
         }
     }
-}
-
-/// Returns true for a date such as `11/10/2026`.
-fn is_slashed_date(text: &str) -> bool {
-    let date = text.split(' ').next().unwrap_or_default();
-    let parts: Vec<&str> = date.split('/').collect();
-    matches!(parts[..], [_, _, year] if year.len() == 4)
-        && parts
-            .iter()
-            .all(|part| part.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// Returns true for the text of a missing or impossible number.

@@ -8,7 +8,7 @@ use crate::read::operation::{Named, operation_named};
 use crate::read::order::{self, Clock};
 use crate::read::role::{
     Role, byte_unit_in, has_foreign_unit, is_about_bytes, is_counter, is_doubtful, is_of_any_event,
-    is_of_percentiles, is_of_reads, is_rate, recurring, role,
+    is_of_percentiles, is_of_reads, is_rate, is_response, recurring, role,
 };
 use crate::read::scale::Scale;
 use crate::read::{ReadOptions, columns::Unit};
@@ -94,9 +94,13 @@ impl Header {
             unit: role(texts[index]).1.or_else(|| unit_below(&top, index)),
             is_foreign: has_foreign_unit(texts[index]),
         };
-        let latencies: Vec<usize> = (0..texts.len())
-            .filter(|index| roles[*index] == Role::Latency)
-            .collect();
+        let all = || 0..texts.len();
+        let mut latencies: Vec<usize> = all().filter(|i| roles[*i] == Role::Latency).collect();
+        let is_of_io = |role: &Role| matches!(role, Role::Bytes { .. } | Role::Direction);
+        if latencies.is_empty() && roles.iter().any(is_of_io) {
+            // Next to a length, a response is that of a device.
+            latencies = all().filter(|i| is_response(texts[*i])).collect();
+        }
         let (start, end) = (find(Role::Start), find(Role::End));
         let of_percentiles = texts.iter().find(|text| is_of_percentiles(text));
         if let (None, Some(text)) = (&options.latency_column, of_percentiles) {
@@ -190,6 +194,16 @@ impl Header {
                 .map(|(text, _)| shown(text)),
             duration,
         }))
+    }
+
+    /// Returns the header of an MSR Cambridge block trace whose names were removed: `128166372003061629,hm,1,Read,0,4096,413`.
+    pub(in crate::read) fn of_msr(line: &[u8], options: &ReadOptions) -> Option<Header> {
+        let texts: Vec<&[u8]> = cells(line, b',').map(unquoted).collect();
+        let is_row = matches!(texts[..], [time, _, _, operation, _, _, _]
+            if Scale::of(time) == Some(Scale::Filetime) && operation_named(operation).is_some());
+        let names = b"Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime";
+        let header = is_row.then(|| Header::parse(Top::of(names, line), options))?;
+        Some(header.ok()??.in_comment())
     }
 
     /// Returns true if a row has the columns of this header, and a time where the header names one.

@@ -2,7 +2,7 @@
 
 use super::header::{Duration, Header, Times};
 use crate::read::ReadOptions;
-use crate::read::columns::{cells, unquoted};
+use crate::read::columns::{FILETIME_TICK, cells, unquoted};
 use crate::read::error::{Fault, Problem};
 use crate::read::guess::{self, Guess, Numbers};
 use crate::read::numeral::{Numerals, Points};
@@ -10,6 +10,7 @@ use crate::read::recording::{SAMPLE_ROWS, is_note, rows_in};
 use crate::read::remedy::awk;
 use crate::read::scale::Scale;
 use crate::trace::About;
+use std::borrow::Cow;
 
 /// Scales of the column of times or starts, and of the column of latencies or ends.
 pub(super) struct Scales {
@@ -25,7 +26,12 @@ pub(super) fn decide(
     about: &mut About,
 ) -> Result<Scales, Fault> {
     let own = header.duration.times();
-    let stated = |times: &Times| first_text(header, head, times.index).and_then(Scale::of);
+    let texts = |times: &Times| -> Vec<Cow<'_, [u8]>> {
+        sample(header, head)
+            .map(|row| header.text(row, times.index).into())
+            .collect()
+    };
+    let stated = |times: &Times| Scale::of_column(&texts(times), options.date_order);
     let (own_stated, time_stated) = (stated(own), header.time.as_ref().and_then(stated));
     let is_own_known = own.unit.is_some() || own_stated.is_some();
     let is_time_known = |time: &Times| time.unit.is_some() || time_stated.is_some();
@@ -41,6 +47,17 @@ pub(super) fn decide(
     }
     let own_scale = match own_stated {
         Some(scale) => scale,
+        None if time_stated == Some(Scale::Filetime)
+            && own.unit.or(options.time_unit).is_none()
+            && !own.is_foreign =>
+        {
+            about.notes.push(format!(
+                "The times are Windows file times; the latencies in column \"{}\" have no unit and are read in the same units \
+                 of 100 ns.",
+                own.name
+            ));
+            Scale::Unit(FILETIME_TICK)
+        }
         None => {
             let (numerals, note) = numerals(header, head, own);
             let has_commas = || sample(header, head).any(|row| row.contains(&b','));
@@ -52,7 +69,7 @@ pub(super) fn decide(
                 )
             });
             about.notes.extend(note.or(of_commas));
-            with_numerals(own_unit(header, head, options, about)?, numerals)
+            Scale::of_numbers(own_unit(header, head, options, about)?, numerals)
         }
     };
     let time = match &header.time {
@@ -131,13 +148,13 @@ fn time_scale(
 ) -> Result<Scale, Fault> {
     let (numerals, _) = numerals(header, head, time);
     if let Some(unit) = time.unit.or(options.time_unit) {
-        return Ok(with_numerals(unit, numerals));
+        return Ok(Scale::of_numbers(unit, numerals));
     }
     let what = format!("the times in column \"{}\"", time.name);
     let numbers = column(header, head, time);
     let known = match guess::since_1970(&time.name, &numbers) {
         Some(guess) => Some(guess),
-        None if matches!(own_scale, Scale::InTexts | Scale::Calendar) => {
+        None if matches!(own_scale, Scale::InTexts | Scale::Calendar(_)) => {
             let is_ulog = false;
             Some(guess::of_times(&time.name, &numbers, is_ulog)?)
         }
@@ -145,7 +162,7 @@ fn time_scale(
     };
     if let Some(Guess { unit, reason }) = known {
         about.notes.push(reason);
-        return Ok(with_numerals(unit, numerals));
+        return Ok(Scale::of_numbers(unit, numerals));
     }
     let (Scale::Unit(own_unit) | Scale::Grouped(own_unit, _)) = own_scale else {
         return Ok(own_scale);
@@ -172,14 +189,7 @@ fn time_scale(
         "The times in column \"{}\" have no unit; they are read as {}, like those in column \"{}\".",
         time.name, own_unit.name, own.name
     ));
-    Ok(with_numerals(own_unit, numerals))
-}
-
-fn with_numerals(unit: crate::read::TimeUnit, numerals: Numerals) -> Scale {
-    match numerals {
-        Numerals::Decimal => Scale::Unit(unit),
-        Numerals::Grouped(mark) => Scale::Grouped(unit, mark),
-    }
+    Ok(Scale::of_numbers(own_unit, numerals))
 }
 
 /// Returns the meaning of points and commas in a column, and a note if this meaning is uncertain.
@@ -198,12 +208,6 @@ pub(super) fn sample<'a>(
 ) -> impl Iterator<Item = &'a [u8]> + Clone {
     let rows = rows_in(head).filter(|row| !is_note(row));
     rows.skip(header.rows_above()).take(SAMPLE_ROWS)
-}
-
-fn first_text<'a>(header: &Header, head: &'a [u8], index: usize) -> Option<&'a [u8]> {
-    sample(header, head)
-        .map(|row| header.text(row, index))
-        .next()
 }
 
 pub(super) fn column(header: &Header, head: &[u8], times: &Times) -> Numbers {
