@@ -3,7 +3,9 @@
 
 #![cfg_attr(fuzzing, no_main)]
 
-use cardiograph_server::{Config, Content, Operation, OrderLine, admit, is_hidden, parse, route};
+use cardiograph_server::{
+    Config, Content, Operation, OrderLine, admit, is_protected, parse, route,
+};
 
 const CONFIG: Config = Config {
     names: &["logger.local"],
@@ -61,7 +63,7 @@ cardiograph_fuzz::target!(|bytes: &[u8]| {
         .strip_prefix('/')
         .expect("a path begins with a slash");
     for name in names.split('/') {
-        assert!(!name.is_empty() && !is_hidden(name) && name != "..");
+        assert!(!name.is_empty() && !is_protected(name) && name != "..");
         assert!(!name.contains(['%', '\\', '\0', '\r', '\n']));
     }
 });

@@ -148,6 +148,7 @@ mod limits;
 #[cfg(feature = "serving")]
 mod newest;
 mod plan;
+mod protected;
 mod reads;
 mod recorder;
 mod recover;
@@ -188,6 +189,7 @@ pub use limits::{
 };
 #[cfg(feature = "serving")]
 pub use newest::{Newest, NewestMemory, Shown};
+pub use protected::{is_protected, is_same_name};
 pub use reads::{Lent, ReadClass, ReadDesk, ReadError, ReadTally};
 pub use recorder::{Config, Parts, Recorder, WhenFull};
 pub use recover::{Recovered, find_end, recover};

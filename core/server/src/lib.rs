@@ -114,6 +114,7 @@ mod wire;
 pub use bench::{BENCH_LINE_BYTES_MAX, Bench, Next, Payload, WriteTest, bench_refusal};
 pub use card::{CardStorage, CardStorageFile, CardUpload};
 pub use card_recorder::{Actions, CardRecorder, LiveStream};
+pub use cardiograph_recorder::is_protected;
 pub use dav::Depth;
 #[cfg(feature = "computer")]
 pub use direct::{Direct, Peer, Sent};
@@ -126,7 +127,7 @@ pub use instrument::{
 };
 pub use limits::HEAD_BYTES_MAX;
 pub use order::{Order, OrderLine};
-pub use path::{Path, Query, decode_path, is_hidden};
+pub use path::{Path, Query, decode_path};
 pub use range::{Selection, select};
 pub use route::{Live, Operation, Reading, Route, Slice, route};
 pub use server::{Buffers, Config, Server};

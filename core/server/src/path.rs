@@ -4,6 +4,7 @@ use crate::route::is_answered;
 use crate::status::{Refused, Status};
 use crate::storage::PATH_BYTES_MAX;
 use crate::{Entry, Error};
+use cardiograph_recorder::is_protected;
 use heapless::LenType;
 
 /// A path that is safe to pass to a storage.
@@ -73,7 +74,7 @@ pub(crate) fn check(path: &str) -> Result<(), Refused> {
         if !is_plain(name) {
             return Err(PLAIN);
         }
-        match is_hidden(name) {
+        match is_protected(name) {
             true => Err(Refused::new(Status::Forbidden, "the path is protected")),
             false => Ok(()),
         }
@@ -108,22 +109,6 @@ pub(crate) fn unavailable(folder: &str, entry: &Entry) -> Option<&'static str> {
     } else {
         None
     }
-}
-
-/// Returns true for names that clients neither see nor use: those of the recorder's own files, of the settings of the
-/// network, and of unfinished uploads.
-pub fn is_hidden(name: &str) -> bool {
-    name.starts_with('.')
-        || begins(name.chars(), "CARDIOGR.".chars())
-        || begins(name.chars().rev(), ".PART".chars().rev())
-}
-
-/// Compares as FAT does, for which a dotless i is an I.
-fn begins(mut name: impl Iterator<Item = char>, mut expected: impl Iterator<Item = char>) -> bool {
-    expected.all(|expected| {
-        let letter = name.next().map(char::to_uppercase);
-        letter.is_some_and(|letter| letter.eq([expected]))
-    })
 }
 
 /// Returns the directory of a path.

@@ -154,7 +154,8 @@ pub trait Storage {
     /// Renames a file or directory, in one step; `to` must be free.
     ///
     /// # Errors
-    /// [`Error::Exists`], [`Error::NotFound`], [`Error::Recording`], or another failure.
+    /// [`Error::Exists`] only if nothing else prevents the change; [`Error::NotFound`], [`Error::Recording`], or another
+    /// failure.
     async fn rename(&self, from: &str, to: &str) -> Result<(), Error>;
 
     /// Removes a file or an empty directory, or, if `is_recursive`, a directory with everything in it.

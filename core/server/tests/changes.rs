@@ -245,6 +245,42 @@ fn a_browser_returns_to_the_folder() {
     assert_eq!(memory.bytes("/d/b.csv").unwrap(), b"1");
 }
 
+/// Table 2.3 of the thesis has a form whose argument is the path of the file.
+#[test]
+fn the_argument_of_a_form_may_be_the_path_of_its_file() {
+    let memory = with_folder();
+    memory.directory("/d/v1.0");
+    let part = "Content-Disposition: form-data; name=\"data\"; filename=\"local.txt\"";
+    let fields = format!("{FORM}Origin: http://192.168.4.1\r\n");
+    for (place, path) in [
+        ("/d/file2.txt", "/d/file2.txt"),
+        ("/d/old.csv", "/d/old.csv"),
+        ("/d/v1.0", "/d/v1.0/local.txt"),
+        ("/d/v1.0/", "/d/v1.0/local.txt"),
+        ("/d", "/d/local.txt"),
+    ] {
+        let line = format!("POST /edit?dir={place}");
+        let body = form(&[(part, path.as_bytes())]);
+        let response = send_body(&memory, &line, &fields, &body);
+        assert_eq!(response.status, 303, "{place}: {}", response.text());
+        let folder = path.rsplit_once('/').unwrap().0;
+        assert_eq!(response.field("Location"), Some(folder), "{place}");
+        assert_eq!(memory.bytes(path).unwrap(), path.as_bytes(), "{place}");
+    }
+    // There is room for one file only, and for none in a folder that does not exist.
+    let two = form(&[(part, b"1"), (part, b"2")]);
+    let response = send_body(&memory, "POST /edit?dir=/d/file2.txt", FORM, &two);
+    assert_eq!(response.status, 400);
+    let one = form(&[(part, b"1")]);
+    let response = send_body(&memory, "POST /edit?dir=/none/file2.txt", FORM, &one);
+    assert_eq!(response.status, 409);
+    for place in ["/d/.file2.txt", "/status", "/d/a.part"] {
+        let line = format!("POST /edit?dir={place}");
+        assert_eq!(send_body(&memory, &line, FORM, &one).status, 403, "{place}");
+    }
+    assert_eq!(memory.uploads.get(), 0);
+}
+
 #[test]
 fn damaged_forms_leave_the_old_file() {
     let memory = with_folder();

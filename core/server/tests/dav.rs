@@ -239,6 +239,9 @@ fn copies_and_moves_replace_what_they_may() {
         assert_eq!(to("MOVE", from, target, "A: b"), 423, "{from}");
         assert!(rig.memory.node("/e/old.csv").is_some());
     }
+    // Nothing is removed for a folder that cannot be moved.
+    assert_eq!(to("MOVE", "/d", "/e/old.csv", "Overwrite: T"), 423);
+    assert!(rig.memory.node("/e/old.csv").is_some());
 }
 
 /// Locks a path; returns the token as it is in fields.

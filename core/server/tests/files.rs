@@ -2,6 +2,7 @@
 
 use crate::memory;
 
+use cardiograph_server::Config;
 use memory::Memory;
 use memory::client::{CONFIG, get, raw, request, responses};
 use memory::socket::End;
@@ -222,9 +223,23 @@ fn a_folder_has_a_page_that_needs_no_scripts() {
     assert!(!text.contains("<form action=\"/d/now.csv\""));
     assert!(text.contains("action=\"/edit?dir=/d\""));
     memory.file("/d/index.htm", b"<script>alert(1)</script>");
-    let own = get(&memory, "/d");
-    assert_eq!(own.text(), "<script>alert(1)</script>");
-    assert_eq!(own.field("Content-Security-Policy"), Some("sandbox"));
+    // Where everybody may upload, it is a file like any other, and the list stays.
+    assert!(get(&memory, "/d").text().contains("href=\"/d/index.htm\""));
+    let read_only = Config {
+        is_read_only: true,
+        ..CONFIG
+    };
+    let with_password = Config {
+        basic_auth: Some("dTpw"),
+        ..CONFIG
+    };
+    for config in [read_only, with_password] {
+        let request = "GET /d HTTP/1.1\r\nHost: 10.0.0.1\r\nAuthorization: Basic dTpw\r\n\r\n";
+        let sent = raw(&memory, config, vec![request.into()], End::Close);
+        let own = responses(&sent, &[]).remove(0);
+        assert_eq!(own.text(), "<script>alert(1)</script>");
+        assert_eq!(own.field("Content-Security-Policy"), Some("sandbox"));
+    }
     let saved = get(&memory, "/d/index.htm?download=1");
     assert_eq!(
         saved.field("Content-Type"),

@@ -56,7 +56,7 @@ pub async fn follow_router(desk: &'static ReadDesk<'static>, mut router: Option<
 
 async fn parse(desk: &ReadDesk<'_>) -> Result<Result<Settings, SettingsError>, FileError> {
     let files = CardFiles::new(desk);
-    let file = files.open(FILE_NAME).await?;
+    let file = files.open_protected(FILE_NAME).await?;
     // One byte more than allowed shows that the file is too long.
     let mut text = [0; FILE_BYTES_MAX + 1];
     let mut filled = 0;

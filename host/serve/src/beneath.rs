@@ -1,9 +1,11 @@
 //! A directory that no path can leave.
 
 use crate::descriptors::checked;
+use crate::directory::aside;
+use cardiograph_recorder::{is_protected, is_same_name};
 use cardiograph_server::Error;
 use rustix::fs::{
-    AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat2, statat,
+    AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, fstatfs, openat2, statat,
 };
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
@@ -42,9 +44,9 @@ impl Root {
     /// Opens a file or directory for reading.
     ///
     /// # Errors
-    /// [`Error::Forbidden`] for a hidden name, a link, or anything that is neither a file nor a directory.
-    pub fn read(&self, path: &str) -> Result<(OwnedFd, Stat), Error> {
-        self.check(path)?;
+    /// [`Error::Forbidden`] for a protected name, a link, or anything that is neither a file nor a directory.
+    pub async fn read(&self, path: &str) -> Result<(OwnedFd, Stat), Error> {
+        self.check(path).await?;
         self.read_unchecked(path)
     }
 
@@ -66,9 +68,9 @@ impl Root {
     /// Opens the directory that contains `path`; returns it and the last component.
     ///
     /// # Errors
-    /// [`Error::Forbidden`] for a hidden name, a link, or the root itself.
-    pub fn parent<'p>(&self, path: &'p str) -> Result<(OwnedFd, &'p str), Error> {
-        self.check(path)?;
+    /// [`Error::Forbidden`] for a protected name, a link, or the root itself.
+    pub async fn parent<'p>(&self, path: &'p str) -> Result<(OwnedFd, &'p str), Error> {
+        self.check(path).await?;
         let (parent, name) = path.rsplit_once('/').unwrap_or(("", path));
         if name.is_empty() {
             return Err(Error::Forbidden);
@@ -93,48 +95,82 @@ impl Root {
         )?)
     }
 
-    /// Refuses hidden names, and FAT short names of files whose long names are hidden.
-    fn check(&self, path: &str) -> Result<(), Error> {
+    /// Refuses protected names, and other names of protected files: on FAT, each file has a short one as well.
+    async fn check(&self, path: &str) -> Result<(), Error> {
         let mut parent_bytes = 0;
         for name in path.split('/') {
-            if is_hidden(name) || name == ".." {
+            if is_protected(name) {
                 return Err(Error::Forbidden);
             }
-            if name.contains('~') {
-                self.check_alias(&path[..parent_bytes], name)?;
+            if may_be_short(name) {
+                self.check_listed(&path[..parent_bytes], name).await?;
             }
             parent_bytes += name.len() + 1;
         }
         Ok(())
     }
 
-    /// Refuses a name that exists but is not listed in its directory: it is the short name of a file on FAT,
-    /// and the long name may be hidden.
-    fn check_alias(&self, parent: &str, name: &str) -> Result<(), Error> {
+    /// Refuses a name that exists but is not listed in its directory: it is another name of a file, whose listed one may
+    /// be protected. Most file systems have no such names; on the others, a helper thread reads the directory.
+    async fn check_listed(&self, parent: &str, name: &str) -> Result<(), Error> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         let Ok(parent) = self.open_at(parent, flags) else {
+            // The operation itself reports why.
             return Ok(());
         };
-        if statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW).is_err() {
+        if has_one_name_per_file(&parent) {
             return Ok(());
         }
-        let mut entries = Dir::new(parent).map_err(error_of)?;
-        let is_listed = entries
-            .any(|entry| entry.is_ok_and(|entry| entry.file_name().to_bytes() == name.as_bytes()));
-        match is_listed {
+        let name = name.to_string();
+        match aside(move || is_listed_or_missing(parent, &name)).await? {
             true => Ok(()),
             false => Err(Error::Forbidden),
         }
     }
 }
 
-/// Returns true if a name belongs to the recorder, the server or the system, and is not served.
-pub fn is_hidden(name: &str) -> bool {
-    let begins = |prefix: &str| {
-        let start = name.as_bytes().get(..prefix.len());
-        start.is_some_and(|start| start.eq_ignore_ascii_case(prefix.as_bytes()))
-    };
-    name.starts_with('.') || begins("CARDIOGR.") || stem_of_part(name).is_some()
+/// Returns true if a name has the form of a FAT short name: up to eight characters, a dot, and up to three.
+fn may_be_short(name: &str) -> bool {
+    let (base, extension) = name.rsplit_once('.').unwrap_or((name, ""));
+    let are_few = |text: &str, most: usize| text.chars().count() <= most && !text.contains('.');
+    !base.is_empty() && are_few(base, 8) && are_few(extension, 3)
+}
+
+/// Types of file systems on which a file has only the names that its directories list (linux/magic.h).
+const ONE_NAME_PER_FILE: &[u32] = &[
+    0x0000_EF53, // ext2, ext3, ext4
+    0x5846_5342, // XFS
+    0x9123_683E, // Btrfs
+    0xF2F5_2010, // F2FS
+    0x2FC1_2FC1, // ZFS
+    0xCA45_1A4E, // bcachefs
+    0x0102_1994, // tmpfs
+    0x8584_58F6, // ramfs
+    0x794C_7630, // overlayfs, which refuses layers that compare names in their own way
+];
+
+fn has_one_name_per_file(directory: &OwnedFd) -> bool {
+    // Some systems report the type as a negative number.
+    fstatfs(directory).is_ok_and(|found| ONE_NAME_PER_FILE.contains(&(found.f_type as u32)))
+}
+
+/// Returns true if a directory lists a name, whatever its case, or has no such file.
+fn is_listed_or_missing(directory: OwnedFd, name: &str) -> Result<bool, Errno> {
+    match statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Err(Errno::NOENT) => return Ok(true),
+        found => drop(found?),
+    }
+    for entry in Dir::new(directory)? {
+        let entry = entry?;
+        if entry
+            .file_name()
+            .to_str()
+            .is_ok_and(|listed| is_same_name(listed, name))
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Returns the final name of an unfinished file.
@@ -167,30 +203,52 @@ pub fn error_of(errno: Errno) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futures_util::FutureExt;
     use std::fs;
     use std::os::unix::fs::symlink;
 
+    /// Returns the result of an operation that needs no helper thread.
+    fn at_once<T>(operation: impl Future<Output = T>) -> T {
+        operation.now_or_never().unwrap()
+    }
+
     #[test]
-    fn names_of_recorder_and_system_are_hidden() {
+    fn short_names_are_recognised() {
         for name in [
-            ".cardiograph.lock",
-            "LOG00012.CSV.part",
-            "LOG00012.CSV.PART",
-            "CARDIOGR.JNL",
-            "cardiogr.idx",
-            ".",
-        ] {
-            assert!(is_hidden(name), "{name}");
-        }
-        for name in [
+            "WIFI~1.TXT",
+            "KEY~1",
+            "wifi.txt",
+            "A.B",
             "LOG00012.CSV",
-            "part",
-            "é.csv",
-            "CARDIOGRAM.CSV",
-            "a.partial",
+            "Ñ.c",
         ] {
-            assert!(!is_hidden(name), "{name}");
+            assert!(may_be_short(name), "{name}");
         }
+        for name in [
+            "",
+            "WIFI~1.TEXT",
+            "LOG000012.CSV",
+            "a.b.c",
+            ".x",
+            "LOG00012 x.CSV",
+        ] {
+            assert!(!may_be_short(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_listed_name_is_found_in_any_case() {
+        let own = tempfile::tempdir().unwrap();
+        fs::write(own.path().join("A"), "").unwrap();
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        let is_due = |name| {
+            let directory = rustix::fs::open(own.path(), flags, Mode::empty()).unwrap();
+            is_listed_or_missing(directory, name)
+        };
+        assert_eq!(is_due("A"), Ok(true));
+        assert_eq!(is_due("none"), Ok(true));
+        // A name that every directory has, although the walk over a directory never asks for it.
+        assert_eq!(is_due("./A"), Ok(false));
     }
 
     #[test]
@@ -205,8 +263,9 @@ mod tests {
         symlink(own.path(), served.join("absolute")).unwrap();
         symlink("inside", served.join("within")).unwrap();
         let root = Root::open(&served).unwrap();
-        assert!(root.read("/inside/file").is_ok());
-        assert!(root.read("/").is_ok());
+        let read = |path| at_once(root.read(path));
+        assert!(read("/inside/file").is_ok());
+        assert!(read("/").is_ok());
         for path in [
             "/link",
             "/up/secret",
@@ -215,9 +274,9 @@ mod tests {
             "/../secret",
             "/inside/../../secret",
         ] {
-            assert_eq!(root.read(path).err(), Some(Error::Forbidden), "{path}");
+            assert_eq!(read(path).err(), Some(Error::Forbidden), "{path}");
             assert_eq!(
-                root.parent(path).err(),
+                at_once(root.parent(path)).err(),
                 match path {
                     // The link itself may be replaced; it is not followed.
                     "/link" => None,
@@ -226,7 +285,7 @@ mod tests {
                 "{path}"
             );
         }
-        assert_eq!(root.read("/none").err(), Some(Error::NotFound));
+        assert_eq!(read("/none").err(), Some(Error::NotFound));
     }
 
     #[test]
@@ -236,6 +295,6 @@ mod tests {
         let made = std::process::Command::new("mkfifo").arg(&path).status();
         assert!(made.unwrap().success());
         let root = Root::open(own.path()).unwrap();
-        assert_eq!(root.read("/pipe").err(), Some(Error::Forbidden));
+        assert_eq!(at_once(root.read("/pipe")).err(), Some(Error::Forbidden));
     }
 }

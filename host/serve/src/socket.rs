@@ -147,7 +147,13 @@ mod tests {
         let contents = Vec::from_iter((0..100_000_u32).flat_map(u32::to_le_bytes));
         std::fs::write(&path, &contents).unwrap();
         let root = Root::open(own.path()).unwrap();
-        let file = OpenFile::open(&root, &LiveFiles::default(), "/file").unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let live = LiveFiles::default();
+        let file = runtime.block_on(OpenFile::open(&root, &live, "/file"));
+        let file = file.unwrap();
         let mut byte = [0];
         let mut slices = [io::IoSliceMut::new(&mut byte)];
         let flags = rustix::io::ReadWriteFlags::NOWAIT;
@@ -155,10 +161,6 @@ mod tests {
             // The file system cannot say whether a read would block.
             return;
         }
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .unwrap();
         runtime.block_on(async {
             let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
             let stream = TcpStream::connect(listener.local_addr().unwrap()).await;

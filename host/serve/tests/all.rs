@@ -5,6 +5,7 @@ mod common;
 mod files;
 mod hostile;
 mod limits;
+mod protected;
 mod proxy;
 mod webdav;
 mod zone;

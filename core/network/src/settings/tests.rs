@@ -15,8 +15,8 @@ fn error(text: &str) -> (u16, ErrorKind) {
 
 #[test]
 fn the_server_protects_the_file() {
-    assert!(cardiograph_server::is_hidden(FILE_NAME));
-    assert!(cardiograph_server::is_hidden(&FILE_NAME.to_lowercase()));
+    assert!(cardiograph_server::is_protected(FILE_NAME));
+    assert!(cardiograph_server::is_protected(&FILE_NAME.to_lowercase()));
 }
 
 #[test]

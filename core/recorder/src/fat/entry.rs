@@ -3,6 +3,7 @@
 use super::DosTime;
 use super::layout::{Layout, Root};
 use super::record::Place;
+use crate::protected::{NameJudge, is_same_name};
 use crate::volume::Name;
 use core::ops::Range;
 use hadris_fat_raw::{
@@ -14,7 +15,8 @@ use hadris_fat_raw::{
 pub const ENTRY_NAME_BYTES_MAX: usize = 3 * lfn::MAX_UNITS;
 /// Number of blocks before the one with the short entry that a long name may occupy.
 pub(super) const BLOCKS_BEFORE_MAX: usize = 2;
-/// Attributes of everything that only the recorder uses.
+/// Attributes of everything that guests neither see nor change. A file with [`ATTR_SYSTEM`] alone may be a recording in
+/// progress, which guests see; see [`DirEntry::is_unfinished`].
 const HIDDEN: u8 = ATTR_HIDDEN | ATTR_SYSTEM;
 
 /// A file or directory according to its entry.
@@ -26,7 +28,8 @@ pub struct DirEntry {
     pub bytes: u32,
     /// Time of the last change.
     pub modified: DosTime,
-    /// True if the entry, or a directory above it, is for the recorder or the operating system only.
+    /// True if the entry, or a directory above it, is for the recorder or the operating system only: its attributes, its
+    /// long name or its short name say so, whichever name it was found by.
     pub is_hidden: bool,
     /// First cluster; 0 if there is none.
     pub(crate) first: u32,
@@ -42,11 +45,15 @@ pub struct DirEntry {
 impl DirEntry {
     pub(super) fn new(layout: &Layout, entry: &ShortEntry, place: Place, span: Span) -> DirEntry {
         let (date, time) = entry.modified();
+        let attributes = entry.attributes();
+        let is_unfinished = attributes & (HIDDEN | ATTR_DIRECTORY) == ATTR_SYSTEM;
         DirEntry {
-            attributes: entry.attributes(),
+            attributes,
             bytes: entry.size(),
             modified: DosTime { date, time },
-            is_hidden: entry.attributes() & HIDDEN == HIDDEN,
+            is_hidden: attributes & HIDDEN != 0 && !is_unfinished
+                || span.is_protected
+                || is_protected_short(&entry.name()),
             first: entry.first_cluster(layout.kind),
             short: entry.name(),
             place,
@@ -145,6 +152,8 @@ impl ChainPosition {
 #[derive(Clone, Copy, Default)]
 pub(super) struct Span {
     pub(super) entries: u8,
+    /// True if guests neither see nor change an entry with this long name.
+    pub(super) is_protected: bool,
     pub(super) before: [u32; BLOCKS_BEFORE_MAX],
 }
 
@@ -157,6 +166,7 @@ pub(super) struct LongParts {
     /// Block of the last part.
     block: u32,
     span: Span,
+    judge: NameJudge,
 }
 
 impl LongParts {
@@ -171,7 +181,7 @@ impl LongParts {
                 expected: number,
                 checksum,
                 block,
-                span: Span::default(),
+                ..LongParts::default()
             };
         }
         if number == 0 || number != self.expected || checksum != self.checksum {
@@ -182,6 +192,9 @@ impl LongParts {
         self.span.entries += 1;
         self.expected -= 1;
         let (units, len) = part.units();
+        for unit in units[..len].iter().rev() {
+            self.judge.push(*unit);
+        }
         name.push(number, &units[..len], is_last);
     }
 
@@ -200,7 +213,14 @@ impl LongParts {
         let is_its = self.expected == 0 && self.checksum == short.lfn_checksum();
         self.step(block);
         let parts = core::mem::take(self);
-        if is_its { parts.span } else { Span::default() }
+        let is_protected = parts.judge.is_protected();
+        match is_its {
+            true => Span {
+                is_protected,
+                ..parts.span
+            },
+            false => Span::default(),
+        }
     }
 }
 
@@ -241,9 +261,7 @@ impl NameSink<'_> {
     /// Ends a name at its short entry. Returns true if the name was accepted.
     pub(super) fn end(&mut self, short: &ShortEntry, span: Span) -> bool {
         let mut shown = [0; short_name::DISPLAY_MAX];
-        let unknown = |_| char::REPLACEMENT_CHARACTER;
-        let len = short_name::display(&short.name(), short.nt_case(), unknown, &mut shown);
-        let shown = core::str::from_utf8(&shown[..len]).unwrap_or_default();
+        let shown = show(&short.name(), short.nt_case(), &mut shown);
         match self {
             NameSink::Text(text) => {
                 text.flush();
@@ -253,11 +271,22 @@ impl NameSink<'_> {
                 true
             }
             NameSink::Match { name, is_same } => {
-                let is_short = eq_folded(name.encode_utf16(), shown.encode_utf16(), fold_unicode);
-                is_short || span.entries > 0 && *is_same
+                is_same_name(name, shown) || span.entries > 0 && *is_same
             }
         }
     }
+}
+
+/// Writes a short name in its usual form, with a dot.
+fn show<'s>(name: &Name, nt_case: u8, shown: &'s mut [u8; short_name::DISPLAY_MAX]) -> &'s str {
+    let unknown = |_| char::REPLACEMENT_CHARACTER;
+    let len = short_name::display(name, nt_case, unknown, shown);
+    core::str::from_utf8(&shown[..len]).unwrap_or_default()
+}
+
+/// Returns true if FAT considers a short name and a name of any kind equal.
+pub(super) fn is_shown_as(short: &Name, name: &str) -> bool {
+    is_same_name(name, show(short, 0, &mut [0; short_name::DISPLAY_MAX]))
 }
 
 /// A text that grows at its front, in the caller's memory.
@@ -349,6 +378,21 @@ impl<'t> Text<'t> {
 /// Returns true if a name can be part of a path: it is valid, and no system would store it differently.
 pub(super) fn is_name(name: &str) -> bool {
     short_name::is_valid_long_name(name) && !name.ends_with(['.', ' '])
+}
+
+/// Applies the rule for protected names to a short name.
+fn is_protected_short(name: &Name) -> bool {
+    let (base, extension) = name.split_at(8);
+    let (base, extension) = (base.trim_ascii_end(), extension.trim_ascii_end());
+    let mut judge = NameJudge::default();
+    let dot: &[u8] = if extension.is_empty() { b"" } else { b"." };
+    for byte in [extension, dot, base]
+        .into_iter()
+        .flat_map(|part| part.iter().rev())
+    {
+        judge.push((*byte).into());
+    }
+    judge.is_protected()
 }
 
 /// Returns true if a short name contains no control characters. Names in a damaged directory may contain some.

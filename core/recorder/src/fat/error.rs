@@ -217,7 +217,7 @@ impl<Card: fmt::Display> fmt::Display for Error<Card> {
             ),
             Error::NameTaken(name) => write!(
                 f,
-                "{} already exists on the card; move it off the card, or use another number",
+                "{} already exists on the card; rename it, or move it off the card",
                 Shown(name)
             ),
             Error::AlreadyNamed(id) => {

@@ -5,7 +5,7 @@ use super::record::{
     COPY_STEP_BLOCKS, File, Intent, JOURNAL_BLOCKS, Kind, Place, Record, epochs_of,
     has_card_addresses, is_whole, sequence_of,
 };
-use super::root::{JOURNAL, Room, RootContents};
+use super::root::{JOURNAL, Room, RootContents, is_file};
 use super::table::Chain;
 use super::{Error, FatVolume};
 use crate::volume::Blocks;
@@ -64,11 +64,17 @@ impl FatVolume {
         seen: &RootContents,
     ) -> Result<(), Error<B::Error>> {
         if let Some((place, entry)) = seen.journal {
+            if !is_file(&entry) {
+                return Err(Error::NameTaken(JOURNAL));
+            }
             if self.is_journal(card, &entry).await? {
                 return Ok(());
             }
             if !self.makes_journal {
                 return Err(Error::DamagedJournal);
+            }
+            if !is_hidden(&entry) {
+                return Err(Error::NameTaken(JOURNAL));
             }
             self.remove_journal(card, place, &entry).await?;
         }
@@ -78,7 +84,9 @@ impl FatVolume {
         self.make_journal(card).await
     }
 
-    /// Returns true if this file is a usable journal, and loads it.
+    /// Returns true if this file is a usable journal, and loads it. Fails for a file of another program, which is left
+    /// alone: it contains no record, and lacks the attributes with which the recorder creates a journal. A computer that
+    /// copies a journal may drop these attributes.
     async fn is_journal<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -112,6 +120,11 @@ impl FatVolume {
             return Err(self.why_unusable(card).await?);
         }
         if !is_found {
+            if !is_hidden(entry)
+                && let Error::DamagedJournal = self.why_unusable(card).await?
+            {
+                return Err(Error::NameTaken(JOURNAL));
+            }
             self.record.journal = first;
             self.start_journal(card, Intent::Nothing).await?;
         }
@@ -304,4 +317,10 @@ impl FatVolume {
             head: clusters,
         }
     }
+}
+
+/// Returns true if an entry has the attributes of the recorder's own files.
+fn is_hidden(entry: &ShortEntry) -> bool {
+    let hidden = ATTR_HIDDEN | ATTR_SYSTEM;
+    entry.attributes() & hidden == hidden
 }

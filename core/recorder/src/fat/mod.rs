@@ -117,9 +117,10 @@
 //! is removed with the steps of `remove`. If a recording is renamed, moved or replaced, its record is then removed from
 //! the index, so that [`remove_oldest`](Volume::remove_oldest) keeps the file.
 //!
-//! Guests must not change hidden entries, unfinished recordings, or folders that will receive more recordings. They may
-//! put files into a folder of recordings, but neither at the position of a future recording nor under a name that it
-//! may need.
+//! Guests must not change protected entries, unfinished recordings, or folders that will receive more recordings. An
+//! entry is protected if its long name, its short name or its attributes say so (protected.rs, entry.rs). Guests may put
+//! files into a folder of recordings, but neither at the position of a future recording nor under a name that it may
+//! need.
 //!
 //! # Creating the journal
 //!

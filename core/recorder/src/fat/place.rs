@@ -4,16 +4,17 @@
 //! of them exist or none. This limits new names to 195 units of UTF-16. Names of other programs may extend
 //! over three blocks; chains.rs deletes them.
 
-use super::entry::{DirEntry, Node, is_name};
+use super::entry::{DirEntry, Node, is_name, is_shown_as};
 use super::names::number_of;
 use super::record::{ENTRIES_OF_BLOCK, Intent, Place};
 use super::root::ROOT;
 use super::series::in_folder;
 use super::{Error, FatVolume, Refusal};
+use crate::protected::is_protected;
 use crate::volume::{Blocks, FOLDER_RECORDINGS_MAX, FileId, Name};
 use hadris_fat_raw::{
     ATTR_READ_ONLY, ENTRY_FREE, ENTRY_SIZE, LongEntry, MAX_DIR_ENTRIES, ShortEntry, Slot,
-    lfn::Encoded, lfn_checksum, short_name,
+    fold_unicode, lfn::Encoded, lfn_checksum, short_name,
 };
 
 /// Short names that are tried in one pass over a directory.
@@ -190,18 +191,27 @@ impl FatVolume {
         folder: Option<FileId>,
         name: &NewName,
     ) -> Result<(), Error<E>> {
-        let [a, b, c, ..] = name.short;
-        let is_pattern = number_of(&name.short).is_some();
-        let is_known = self.series([a, b, c]).is_some();
-        let is_folder_name = *parent == Node::Root && name.short.ends_with(b"   ");
-        let is_in_use = match folder {
-            Some(id) => id.prefix == [a, b, c],
-            None => is_folder_name && is_known,
+        // Names of recordings with a session have the same beginning.
+        let head = head_of(name.name);
+        let Some(digits) = number_of(&head) else {
+            return Ok(());
         };
-        if is_pattern && is_in_use {
-            return Err(Error::Forbidden(Refusal::Recordings));
+        let [a, b, c, ..] = head;
+        let next = self.series([a, b, c]).map(|series| series.next);
+        let is_folder_name = *parent == Node::Root && name.short.ends_with(b"   ");
+        let is_needed = match folder {
+            Some(id) => {
+                let number = id.number + digits % FOLDER_RECORDINGS_MAX;
+                id.prefix == [a, b, c] && number >= next.unwrap_or(0)
+            }
+            None => {
+                is_folder_name && next.is_some_and(|next| digits >= next / FOLDER_RECORDINGS_MAX)
+            }
+        };
+        match is_needed {
+            true => Err(Error::Forbidden(Refusal::Recordings)),
+            false => Ok(()),
         }
-        Ok(())
     }
 
     /// Returns the number of blocks of a folder in which no future recording has its position.
@@ -227,9 +237,17 @@ impl FatVolume {
         if long_entries >= ENTRIES_OF_BLOCK {
             return Err(Error::NameInvalid);
         }
+        if is_protected(name) {
+            return Err(Error::Forbidden(Refusal::Hidden));
+        }
         let generate = |suffix| short_name::generate(name, suffix, |_| None);
-        if let (Some(nt_case), Some(short)) = (short_name::case_bits(name), generate(0)) {
-            let long_entries = 0;
+        // A name that differs from a short one in case only gets that short one. With another one, the recorder could
+        // later create the same name a second time, because it looks for its names among the short ones.
+        if let Some(short) = generate(0).filter(|short| is_shown_as(short, name)) {
+            let (nt_case, long_entries) = match short_name::case_bits(name) {
+                Some(nt_case) => (nt_case, 0),
+                None => (0, long_entries),
+            };
             return Ok(NewName {
                 name,
                 short,
@@ -434,6 +452,16 @@ pub(super) fn cluster_of(directory: &Node) -> u32 {
         Node::Entry(entry) => entry.first,
         Node::Root => 0,
     }
+}
+
+/// Returns the first eight letters of a name as FAT compares them; 0 for those outside ASCII.
+fn head_of(name: &str) -> Name {
+    let mut head = [b' '; 11];
+    let units = name.encode_utf16().map(fold_unicode);
+    for (byte, unit) in head[..8].iter_mut().zip(units) {
+        *byte = u8::try_from(unit).unwrap_or(0);
+    }
+    head
 }
 
 /// Returns the error for a directory without room.

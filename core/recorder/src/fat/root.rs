@@ -36,6 +36,7 @@ pub(super) enum Room {
 
 /// Contents of the root directory.
 pub(super) struct RootContents {
+    /// File or directory with the name of the journal.
     pub(super) journal: Option<(Place, ShortEntry)>,
     /// True if there are interrupted uploads.
     pub(super) has_uploads: bool,
@@ -102,7 +103,7 @@ impl FatVolume {
             core::array::from_fn(|number| upload_name(number as u32));
         self.scan_root(card, &mut |place, slot| {
             if let Slot::Short(entry) = slot {
-                if entry.name() == JOURNAL && is_file(&entry) {
+                if entry.name() == JOURNAL && entry.attributes() & ATTR_VOLUME_ID == 0 {
                     journal = Some((place, entry));
                 }
                 number_last = number_last.max(number_of(&entry.name()).unwrap_or(0));

@@ -52,8 +52,7 @@ impl FatVolume {
         bytes: u64,
     ) -> Result<Upload, Error<B::Error>> {
         self.check_ready()?;
-        let number = self.uploads.iter().position(|it| *it == 0);
-        let number = number.ok_or(Error::TooManyUploads)?;
+        let number = self.free_upload(card).await?;
         let clusters = self.clusters_for_bytes(bytes)?;
         let place = self.place_for_entry(card).await?;
         let (first, clusters) = self.run_for_upload(card, clusters).await?;
@@ -222,6 +221,21 @@ impl FatVolume {
             }
         }
         Ok(())
+    }
+
+    /// Returns the number of an upload that is not in progress. Another program may have used its hidden name.
+    async fn free_upload<B: Blocks>(&mut self, card: &mut B) -> Result<usize, Error<B::Error>> {
+        for number in 0..UPLOADS_MAX {
+            if self.uploads[number] == 0
+                && self
+                    .root_entry(card, &upload_name(number as u32))
+                    .await?
+                    .is_none()
+            {
+                return Ok(number);
+            }
+        }
+        Err(Error::TooManyUploads)
     }
 
     fn check_upload<E>(&self, upload: &Upload) -> Result<(), Error<E>> {

@@ -285,6 +285,19 @@ impl<'d, 'a> CardFiles<'d, 'a> {
     /// [`FileError::NotFound`], [`FileError::NotDirectory`], [`FileError::NameInvalid`], [`FileError::Hidden`],
     /// [`FileError::Damaged`], or a failed read.
     pub async fn open(&self, path: &str) -> Result<CardFile, FileError> {
+        let file = self.open_protected(path).await?;
+        match &file.node {
+            Node::Entry(entry) if entry.is_hidden => Err(FileError::Hidden),
+            _ => Ok(file),
+        }
+    }
+
+    /// Looks up like [`open`](CardFiles::open), but also finds [protected](crate::is_protected) files, such as a device's
+    /// settings. For the device itself: a server would give them away.
+    ///
+    /// # Errors
+    /// Those of [`open`](CardFiles::open) except [`FileError::Hidden`].
+    pub async fn open_protected(&self, path: &str) -> Result<CardFile, FileError> {
         loop {
             match self.look_up(path).await {
                 // A recording was removed during the lookup.
@@ -315,11 +328,6 @@ impl<'d, 'a> CardFiles<'d, 'a> {
             Err(Error::NotFound) => return self.unnamed(path, generation),
             Err(error) => return Err(error.into()),
         };
-        if let Node::Entry(entry) = &node
-            && entry.is_hidden
-        {
-            return Err(FileError::Hidden);
-        }
         let growing = self.growing_of(&node, &layout)?;
         Ok(CardFile::new(node, growing, generation))
     }

@@ -4,6 +4,7 @@
 use crate::fat_rig;
 
 mod cuts;
+mod names;
 mod operations;
 mod random;
 mod records;

@@ -33,7 +33,7 @@ fn an_upload_has_the_name_length_and_time_of_its_commit() {
             "UPPER.TXT",
             "A folder/With a long name.html",
             "A folder/Ünïcödé 漢字 😀.dat",
-            "a folder/.hidden",
+            "a folder/-hidden",
         ]
         .into_iter()
         .enumerate()

@@ -2,14 +2,14 @@
 
 use super::read::{attachment, start_range};
 use crate::head::Head;
-use crate::path::{Path, append, is_hidden, name};
+use crate::path::{Path, append, name};
 use crate::range::{Selection, Tag, evaluate, select, tag_of};
 use crate::status::{Closed, Fault, Refused, Status};
 use crate::storage::EMPTY_NAME;
 use crate::tar::{BLOCK_BYTES, END_BLOCKS, Member};
 use crate::wire::{Length, Wire};
 use crate::{Day, Error, Instrument, Kind, Position, Server, Stat, Storage, Timer, Version};
-use cardiograph_recorder::RESERVED_MAX;
+use cardiograph_recorder::{RESERVED_MAX, is_protected};
 use core::fmt::Write as _;
 use core::ops::Range;
 use embedded_io_async::{Read, Write};
@@ -210,7 +210,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
                         return Ok(None);
                     };
                     path.truncate(bytes);
-                    if entry.stat.kind == Kind::File && !is_hidden(entry.name) {
+                    if entry.stat.kind == Kind::File && !is_protected(entry.name) {
                         if entry.is_approximate {
                             return Err(NOT_UTF8.into());
                         }

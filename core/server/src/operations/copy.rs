@@ -11,6 +11,7 @@ use crate::route::target_path;
 use crate::status::{Fault, Refused, Status};
 use crate::wire::Wire;
 use crate::{Error, Instrument, Kind, Server, Storage, Timer};
+use cardiograph_recorder::is_same_name;
 use embedded_io_async::{Read, Write};
 
 #[cfg(feature = "webdav")]
@@ -36,13 +37,17 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         self.storage.open(path).await?;
         let turn = self.turn(head, path, Target::Existing).await?;
         let (_, existing) = self.compare(head, path, to, true).await?;
-        // A second path beside the future of a removal would be too large for a connection.
-        if existing.is_some() {
+        *path = target_path(head)?;
+        let mut renamed = self.rename_to(path, to).await?;
+        // The old file is removed only once it is certain that the new one may take its place.
+        if existing.is_some() && renamed == Err(Error::Exists) {
+            // A second path beside the future of a removal would be too large for a connection.
+            *path = decode_path(to)?;
             self.storage.remove(path, true).await?;
             self.locks().forget(path);
+            *path = target_path(head)?;
+            renamed = self.rename_to(path, to).await?;
         }
-        *path = target_path(head)?;
-        let renamed = self.rename_to(path, to).await?;
         drop(turn);
         finish(wire, renamed, existing.is_some()).await
     }
@@ -50,7 +55,9 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
     async fn rename_to(&self, from: &str, to: &str) -> Result<Result<(), Error>, Refused> {
         let to = decode_path(to)?;
         let renamed = self.storage.rename(from, &to).await;
-        self.locks().forget(from);
+        if renamed.is_ok() {
+            self.locks().forget(from);
+        }
         Ok(renamed)
     }
 
@@ -131,7 +138,11 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         // On FAT, names that differ in case are the same, and each long name has a short one: without this check, the
         // source would be removed before it is moved.
         if existing.kind == source.kind && existing.version == source.version {
-            return Err(SAME.into());
+            let changes_case = is_move && is_same_name(&target_path(head)?, path);
+            return match changes_case {
+                true => Ok((source.kind, None)),
+                false => Err(SAME.into()),
+            };
         }
         let overwrite = head.field("Overwrite")?;
         if overwrite.is_some_and(|word| word.eq_ignore_ascii_case("F")) {

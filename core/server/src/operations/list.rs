@@ -1,11 +1,12 @@
 //! Folders: as JSON, and as a page that needs no scripts.
 
-use crate::path::{is_hidden, parent, unavailable};
+use crate::path::{parent, unavailable};
 use crate::status::{Closed, Fault, Status};
 use crate::storage::EMPTY_NAME;
 use crate::text::{Html, Json, ShortDate, Url, pieces};
 use crate::wire::{Length, Wire};
 use crate::{Entry, Instrument, Kind, Server, Storage, Timer};
+use cardiograph_recorder::is_protected;
 use embedded_io_async::{Read, Write};
 
 /// Policy of the server's own pages: no scripts, no frames.
@@ -53,7 +54,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         wire.bytes(b"[").await?;
         let mut separator = "";
         while let Some(entry) = self.storage.next(&mut listing, &mut name).await? {
-            if is_hidden(entry.name) {
+            if is_protected(entry.name) {
                 continue;
             }
             wire.text(format_args!("{separator}")).await?;
@@ -96,7 +97,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         )
         .await?;
         while let Some(entry) = self.storage.next(&mut listing, &mut name).await? {
-            if is_hidden(entry.name) || wire.is_head() {
+            if is_protected(entry.name) || wire.is_head() {
                 continue;
             }
             html_entry(wire, &entry, path, self.config.is_read_only).await?;

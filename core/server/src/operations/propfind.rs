@@ -6,13 +6,14 @@ use crate::dav::Depth;
 use crate::dav::bodies::{self, PROPERTIES, Properties, Property, Wanted};
 use crate::dav::locks::{Lock, Scope};
 use crate::dav::xml::{DAV, Name};
-use crate::path::{is_hidden, name, unavailable};
+use crate::path::{name, unavailable};
 use crate::range::tag_of;
 use crate::status::{Closed, Fault, Refused, Status};
 use crate::storage::EMPTY_NAME;
 use crate::text::{HttpDate, media_type};
 use crate::wire::{Length, Wire};
 use crate::{Instrument, Kind, Server, Stat, Storage, Timer};
+use cardiograph_recorder::is_protected;
 use embedded_io_async::{Read, Write};
 
 const TOO_DEEP: Refused = Refused::new(
@@ -79,7 +80,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         while let Some(listing) = &mut listing
             && let Some(entry) = self.storage.next(listing, &mut buffer).await?
         {
-            if is_hidden(entry.name) || unavailable(path, &entry).is_some() {
+            if is_protected(entry.name) || unavailable(path, &entry).is_some() {
                 continue;
             }
             let member = Subject {

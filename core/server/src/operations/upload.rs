@@ -6,11 +6,11 @@ use crate::guard::Content;
 use crate::head::Head;
 use crate::limits::OUT_BYTES;
 use crate::multipart::{delimiter_bytes, file_name, find, find_delimiter};
-use crate::path::{Path, append, check};
-use crate::route::{is_reserved, upload_folder};
+use crate::path::{Path, append, check, parent};
+use crate::route::{is_reserved, names_file, upload_folder};
 use crate::status::{Fault, Refused, Status};
 use crate::wire::{Length, Wire};
-use crate::{Error, Instrument, Server, Storage, Timer};
+use crate::{Error, Instrument, Kind, Server, Storage, Timer};
 use embedded_io_async::{Read, Write};
 
 impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
@@ -112,11 +112,18 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
             len: 2,
         };
         while !form.skip_part(wire).await? {}
+        let place = match self.is_file_name(path).await? {
+            true => Place::File,
+            false => Place::Folder,
+        };
         let mut files = 0;
-        while let Some(is_file) = form.next_part(wire, head, path).await? {
+        while let Some(is_file) = form.next_part(wire, head, place, path).await? {
             if !is_file {
                 while !form.skip_part(wire).await? {}
                 continue;
+            }
+            if files > 0 && place == Place::File {
+                return Err(ONE_FILE.into());
             }
             let mut upload = self.begin_upload(head, path, None).await?;
             if let Err(fault) = self.receive_part(wire, &mut form, &mut upload).await {
@@ -132,9 +139,25 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
             (0, _) => Err(Refused::bad("the form contains no file").into()),
             (_, Some(_)) => {
                 *path = upload_folder(head)?;
-                see(wire, path).await
+                let folder = match place {
+                    Place::Folder => path,
+                    Place::File => parent(path),
+                };
+                see(wire, folder).await
             }
             (_, None) => done(wire, Status::Created).await,
+        }
+    }
+
+    /// Returns true if the argument `dir` of a form names its file, as clients of the web server of study 1 send it.
+    async fn is_file_name(&self, path: &str) -> Result<bool, Error> {
+        if !names_file(path) {
+            return Ok(false);
+        }
+        match self.storage.open(path).await {
+            Ok(file) => Ok(self.storage.stat(&file).kind == Kind::File),
+            Err(Error::NotFound) => Ok(true),
+            Err(error) => Err(error),
         }
     }
 
@@ -168,6 +191,15 @@ fn modified_s(head: &Head) -> Result<Option<u32>, Refused> {
     }
 }
 
+/// Meaning of the argument `dir` of a form.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Folder of the files.
+    Folder,
+    /// Path of the only file.
+    File,
+}
+
 /// A form whose unread bytes are in the output buffer.
 struct Form<'f, 'h> {
     body: &'f mut Body<'h>,
@@ -177,6 +209,8 @@ struct Form<'f, 'h> {
 }
 
 const DAMAGED: Fault = Fault::Refused(Refused::bad("the form is damaged or incomplete"));
+const ONE_FILE: Refused =
+    Refused::bad("the argument dir is the path of a file, and the form contains several");
 pub(crate) const NO_FOLDER: Refused = Refused::new(Status::Conflict, "the folder does not exist");
 
 impl Form<'_, '_> {
@@ -238,6 +272,7 @@ impl Form<'_, '_> {
         &mut self,
         wire: &mut Wire<'_, C, T>,
         head: &Head<'_>,
+        at: Place,
         path: &mut Path,
     ) -> Result<Option<bool>, Fault> {
         while self.len < 2 {
@@ -256,7 +291,7 @@ impl Form<'_, '_> {
         let name = file_name(&wire.out[..end]).ok_or(DAMAGED)?;
         let is_file = !name.is_empty();
         if is_file {
-            *path = place(head, name)?;
+            *path = place(head, at, name)?;
         }
         wire.out.copy_within(end..self.len, 0);
         self.len -= end;
@@ -265,12 +300,14 @@ impl Form<'_, '_> {
 }
 
 /// Returns the path of an uploaded file. Its name may be a path, as in the web server of study 1.
-fn place(head: &Head, name: &str) -> Result<Path, Refused> {
+fn place(head: &Head, at: Place, name: &str) -> Result<Path, Refused> {
     let path = match name.starts_with('/') {
         true => Path::try_from(name).map_err(|_| Error::TooLong)?,
         false => {
             let mut path = upload_folder(head)?;
-            append(&mut path, name)?;
+            if at == Place::Folder {
+                append(&mut path, name)?;
+            }
             path
         }
     };

@@ -382,21 +382,24 @@ impl Storage for Memory {
     async fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
         self.check()?;
         self.parent_exists(to)?;
-        if self.node(to).is_some() {
-            return Err(Error::Exists);
-        }
         let mut nodes = self.nodes.borrow_mut();
-        match nodes.get(from) {
-            None => return Err(Error::NotFound),
-            Some(Node::File(contents)) if contents.is_growing => return Err(Error::Recording),
-            Some(_) => (),
-        }
         let prefix = format!("{from}/");
         let moved: Vec<String> = nodes
             .keys()
             .filter(|key| *key == from || key.starts_with(&prefix))
             .cloned()
             .collect();
+        let is_growing =
+            |path: &String| matches!(&nodes[path], Node::File(contents) if contents.is_growing);
+        if moved.is_empty() {
+            return Err(Error::NotFound);
+        }
+        if moved.iter().any(is_growing) {
+            return Err(Error::Recording);
+        }
+        if nodes.contains_key(to) {
+            return Err(Error::Exists);
+        }
         for path in moved {
             if let Some(node) = nodes.remove(&path) {
                 nodes.insert(format!("{to}{}", &path[from.len()..]), node);

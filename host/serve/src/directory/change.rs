@@ -3,9 +3,10 @@
 use super::aside;
 use super::room::Room;
 use super::upload::{is_temporary, remove_leftover};
-use crate::beneath::{Root, error_of, is_hidden, stem_of_part};
+use crate::beneath::{Root, error_of, stem_of_part};
 use crate::descriptors::{checked, entries_of};
-use cardiograph_server::{Error, PATH_BYTES_MAX};
+use cardiograph_recorder::is_protected;
+use cardiograph_server::Error;
 use rustix::fs::{
     AtFlags, FileType, Mode, OFlags, RenameFlags, Timespec, Timestamps, UTIME_OMIT, fsync, mkdirat,
     openat, renameat, renameat_with, statat, unlinkat, utimensat,
@@ -14,17 +15,18 @@ use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-/// Maximum depth of folders that a removal or search descends into: that of the longest path that a client can create.
-pub const DEPTH_MAX: usize = PATH_BYTES_MAX / 2 + 1;
+/// Maximum number of levels below a folder that a removal or search descends into, and that clients may create. Each level
+/// holds a descriptor.
+pub const DEPTH_MAX: usize = 64;
 /// Space that a new directory takes at most on common file systems.
 const DIRECTORY_BYTES: u64 = 64 << 10;
 
 /// Renames a file or directory; fails if the new name exists.
 pub async fn rename(root: &Arc<Root>, from: &str, to: &str) -> Result<(), Error> {
-    let (from_parent, from_name) = root.parent(from)?;
-    let (to_parent, to_name) = root.parent(to)?;
+    let (from_parent, from_name) = root.parent(from).await?;
+    let (to_parent, to_name) = root.parent(to).await?;
     let (from_parent, to_parent) = (Arc::new(from_parent), to_parent);
-    check_movable(&from_parent, from_name).await?;
+    check_movable(&from_parent, from_name, levels_left(to)?).await?;
     let (from_name, to_name) = (from_name.to_string(), to_name.to_string());
     aside(move || {
         let exclusive = RenameFlags::NOREPLACE;
@@ -47,7 +49,7 @@ pub async fn rename(root: &Arc<Root>, from: &str, to: &str) -> Result<(), Error>
 /// Removes a file, an empty directory, or a directory with everything in it. Refuses to remove anything that
 /// clients cannot see.
 pub async fn remove(root: &Arc<Root>, path: &str, is_recursive: bool) -> Result<(), Error> {
-    let (parent, name) = root.parent(path)?;
+    let (parent, name) = root.parent(path).await?;
     let parent = Arc::new(parent);
     let found = statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW).map_err(error_of)?;
     let is_directory = match FileType::from_raw_mode(found.st_mode) {
@@ -72,7 +74,10 @@ pub async fn remove(root: &Arc<Root>, path: &str, is_recursive: bool) -> Result<
 
 /// Creates a directory.
 pub async fn make_directory(root: &Arc<Root>, room: &Arc<Room>, path: &str) -> Result<(), Error> {
-    let (parent, name) = root.parent(path)?;
+    if levels_left(path)? == 0 {
+        return Err(Error::TooLong);
+    }
+    let (parent, name) = root.parent(path).await?;
     let (name, room) = (name.to_string(), Arc::clone(room));
     aside(move || {
         let _permit = room.take(&parent, DIRECTORY_BYTES)?;
@@ -84,7 +89,7 @@ pub async fn make_directory(root: &Arc<Root>, room: &Arc<Room>, path: &str) -> R
 
 /// Sets the time of the last change of a file.
 pub async fn set_modified(root: &Arc<Root>, path: &str, modified_s: u64) -> Result<bool, Error> {
-    let (parent, name) = root.parent(path)?;
+    let (parent, name) = root.parent(path).await?;
     let (name, Ok(modified_s)) = (name.to_string(), i64::try_from(modified_s)) else {
         return Ok(false);
     };
@@ -102,10 +107,16 @@ pub async fn set_modified(root: &Arc<Root>, path: &str, modified_s: u64) -> Resu
     .await
 }
 
-/// Refuses to move a directory with unfinished recordings in it.
-async fn check_movable(parent: &Arc<OwnedFd>, name: &str) -> Result<(), Error> {
+/// Returns how many levels may be below a path, so that a removal of everything above it reaches them.
+fn levels_left(path: &str) -> Result<usize, Error> {
+    let above = path.trim_matches('/').matches('/').count();
+    DEPTH_MAX.checked_sub(above).ok_or(Error::TooLong)
+}
+
+/// Refuses to move a directory with unfinished recordings in it, or with more levels than this.
+async fn check_movable(parent: &Arc<OwnedFd>, name: &str, levels: usize) -> Result<(), Error> {
     let (parent, name) = (Arc::clone(parent), name.to_string());
-    match aside(move || has_unfinished(&parent, &name, DEPTH_MAX)).await? {
+    match aside(move || has_unfinished(&parent, &name, levels)).await? {
         true => Err(Error::Forbidden),
         false => Ok(()),
     }
@@ -135,7 +146,7 @@ fn has_unseen(parent: &OwnedFd, name: &str, depth: usize) -> Result<bool, Errno>
         }
         let found = statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
         let is_unseen = match FileType::from_raw_mode(found.st_mode) {
-            _ if is_hidden(name) => true,
+            _ if is_protected(name) => true,
             FileType::RegularFile => false,
             FileType::Directory => has_unseen(&directory, name, deeper(depth)?)?,
             _ => true,

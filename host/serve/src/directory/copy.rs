@@ -1,7 +1,7 @@
 //! Copies of files and directories, through the operations that clients use, so that the same is refused.
 
 use super::DirectoryStorage;
-use cardiograph_server::{Error, Kind, NAME_BYTES_MAX, Storage, is_hidden};
+use cardiograph_server::{Error, Kind, NAME_BYTES_MAX, Storage, is_protected};
 
 /// Bytes that are copied at a time.
 const PIECE_BYTES: usize = 1 << 20;
@@ -22,7 +22,7 @@ pub async fn copy(storage: &DirectoryStorage, from: &str, to: &str) -> Result<()
         let mut listing = storage.list(&format!("{from}{folder}")).await?;
         let mut buffer = [0; NAME_BYTES_MAX];
         while let Some(entry) = storage.next(&mut listing, &mut buffer).await? {
-            if is_hidden(entry.name) {
+            if is_protected(entry.name) {
                 continue;
             }
             entries += 1;

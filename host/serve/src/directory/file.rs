@@ -38,7 +38,7 @@ pub struct OpenFile {
 
 impl OpenFile {
     /// Looks up a path. A file that is being recorded is found under its final name.
-    pub fn open(root: &Root, live: &LiveFiles, path: &str) -> Result<OpenFile, Error> {
+    pub async fn open(root: &Root, live: &LiveFiles, path: &str) -> Result<OpenFile, Error> {
         if let Some(growing) = live.at(path.trim_start_matches('/')) {
             let part = format!("/{}{PART}", growing.path);
             match root.read_unchecked(&part) {
@@ -55,7 +55,7 @@ impl OpenFile {
                 Err(error) => return Err(error),
             }
         }
-        let (file, found) = root.read(path)?;
+        let (file, found) = root.read(path).await?;
         let stat = stat_of(&found, || epoch_at(path, &file));
         Ok(OpenFile {
             file: Arc::new(file),

@@ -1,9 +1,10 @@
 //! Entries of a directory.
 
 use super::file::{epoch_at, stat_of, stat_of_growing};
-use crate::beneath::{Root, error_of, is_hidden, stem_of_part};
+use crate::beneath::{Root, error_of, stem_of_part};
 use crate::descriptors::{checked, entries_of};
 use cardiograph_record::LiveFiles;
+use cardiograph_recorder::is_protected;
 use cardiograph_server::{Entry, Error, NAME_BYTES_MAX, NameBuffer, Stat};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, statat};
 use std::ffi::CStr;
@@ -20,8 +21,8 @@ pub struct Listing {
 
 impl Listing {
     /// Begins to list a directory.
-    pub fn open(root: &Root, live: &LiveFiles, path: &str) -> Result<Listing, Error> {
-        let (directory, found) = root.read(path)?;
+    pub async fn open(root: &Root, live: &LiveFiles, path: &str) -> Result<Listing, Error> {
+        let (directory, found) = root.read(path).await?;
         if FileType::from_raw_mode(found.st_mode) != FileType::Directory {
             return Err(Error::NotDirectory);
         }
@@ -51,7 +52,7 @@ impl Listing {
             };
             let found = match stem_of_part(name) {
                 Some(stem) => growing(&self.directory, &self.live, &self.path, stem),
-                None if is_hidden(name) => None,
+                None if is_protected(name) => None,
                 None => finished(&self.directory, &self.path, name),
             };
             let Some((name, stat)) = found else {

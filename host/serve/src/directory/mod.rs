@@ -85,7 +85,7 @@ impl Storage for DirectoryStorage {
     async fn open(&self, path: &str) -> Result<OpenFile, Error> {
         // Yield, because a connection may open thousands of files in a row, for example for an archive.
         yield_now().await;
-        OpenFile::open(&self.root, &self.live, path)
+        OpenFile::open(&self.root, &self.live, path).await
     }
 
     fn stat(&self, file: &OpenFile) -> Stat {
@@ -110,7 +110,7 @@ impl Storage for DirectoryStorage {
     }
 
     async fn list(&self, directory: &str) -> Result<Listing, Error> {
-        Listing::open(&self.root, &self.live, directory)
+        Listing::open(&self.root, &self.live, directory).await
     }
 
     async fn next<'n>(
@@ -196,7 +196,7 @@ impl DirectoryStorage {
 
 /// Runs an operation that may wait for the storage device in a helper thread. The operation completes even if
 /// the caller stops waiting for it.
-async fn aside<T: Send + 'static>(
+pub(crate) async fn aside<T: Send + 'static>(
     operation: impl FnOnce() -> Result<T, rustix::io::Errno> + Send + 'static,
 ) -> Result<T, Error> {
     match tokio::task::spawn_blocking(operation).await {

@@ -68,7 +68,7 @@ impl Index {
         live: &LiveFiles,
         path: String,
     ) -> Result<Recording, Error> {
-        let opened = OpenFile::open(root, live, &format!("/{path}"))?;
+        let opened = OpenFile::open(root, live, &format!("/{path}")).await?;
         let stat = opened.stat();
         let totals = self.totals(&opened, &path, stat).await?;
         Ok(Recording {
@@ -124,7 +124,7 @@ fn paths(root: &Root, live: &LiveFiles) -> Result<Vec<(Key, String)>, Errno> {
         if !is_folder_of_recordings(folder) {
             continue;
         }
-        let directory = match root.read(&format!("/{folder}")) {
+        let directory = match root.read_unchecked(&format!("/{folder}")) {
             Ok((directory, _)) => directory,
             // An incomplete list would look like a complete one.
             Err(Error::Busy) => return Err(Errno::MFILE),

@@ -47,7 +47,7 @@ impl Upload {
         path: &str,
         bytes: Option<u64>,
     ) -> Result<Upload, Error> {
-        let (parent, name) = root.parent(path)?;
+        let (parent, name) = root.parent(path).await?;
         let found = statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW);
         check_replaceable(found)?;
         let parent = Arc::new(parent);

@@ -2,9 +2,11 @@
 
 #![allow(dead_code, reason = "each file of tests uses a part")]
 
+pub mod fuse;
+
 use cardiograph_record::LiveFiles;
 use cardiograph_serve::{DirectoryStorage, Listener, Settings};
-use cardiograph_server::NoInstrument;
+use cardiograph_server::{Instrument, NoInstrument};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -42,11 +44,32 @@ impl Server {
 
     /// Serves the folder `served` of a new directory.
     pub fn with(settings: Settings) -> Server {
-        Server::inside(Path::new(env!("CARGO_TARGET_TMPDIR")), settings, None)
+        let parent = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        Server::of(parent, settings, None, LiveFiles::default(), NoInstrument)
     }
 
     /// Serves the folder `served` of a new directory inside `parent`. Uploads leave `keep_free` bytes free.
     pub fn inside(parent: &Path, settings: Settings, keep_free: Option<u64>) -> Server {
+        Server::of(parent, settings, keep_free, LiveFiles::default(), NoInstrument)
+    }
+
+    /// Serves the folder `served` of a new directory, to which a recorder writes.
+    pub fn beside(
+        settings: Settings,
+        files: LiveFiles,
+        instrument: impl Instrument + Send + 'static,
+    ) -> Server {
+        let parent = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        Server::of(parent, settings, None, files, instrument)
+    }
+
+    fn of(
+        parent: &Path,
+        settings: Settings,
+        keep_free: Option<u64>,
+        files: LiveFiles,
+        instrument: impl Instrument + Send + 'static,
+    ) -> Server {
         let own = tempfile::tempdir_in(parent).unwrap();
         let served = own.path().join("served");
         fs::create_dir(&served).unwrap();
@@ -55,11 +78,11 @@ impl Server {
         let is_stopped = Arc::new(AtomicBool::new(false));
         let stop = Arc::clone(&is_stopped);
         let thread = std::thread::spawn(move || {
-            let storage = DirectoryStorage::open(&served, LiveFiles::default()).unwrap();
+            let storage = DirectoryStorage::open(&served, files).unwrap();
             let storage = storage.keeping_free(keep_free);
             let is_stopped = || stop.load(Ordering::Relaxed);
             listener
-                .serve(&storage, &NoInstrument, &settings, &is_stopped)
+                .serve(&storage, &instrument, &settings, &is_stopped)
                 .unwrap();
         });
         Server {

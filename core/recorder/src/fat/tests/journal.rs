@@ -376,6 +376,56 @@ fn a_file_that_cannot_be_the_journal_is_removed() {
     }
 }
 
+/// A file that another program has created under this name stays as it is. Without the attributes of the recorder's files,
+/// only a record shows that a file is a journal.
+#[test]
+fn a_file_of_another_program_with_the_journals_name_is_left_alone() {
+    for shape in shapes() {
+        let cluster_bytes = shape.cluster_blocks * 512;
+        let whole = BLOCKS.div_ceil(shape.cluster_blocks);
+        for (count, bytes, attributes) in [
+            (1, 0, 0x20),
+            (1, 20, 0x20),
+            (1, 20, 0x22),
+            (whole, whole * cluster_bytes, 0x20),
+            (whole, whole * cluster_bytes, 0x24),
+            (whole + 1, 7, 0x20),
+            (1, 0, 0x10),
+        ] {
+            let mut rig = Rig::new(shape);
+            put_journal(&mut rig, &scattered(3, count), bytes);
+            let at = place(rig.root_block(), 0);
+            let first = if bytes > 0 || attributes == 0x10 {
+                3
+            } else {
+                0
+            };
+            rig.disk
+                .put_entry(at, short(&JOURNAL, attributes, first, bytes));
+            for block in rig.blocks_of(3) {
+                rig.disk.blocks[block as usize].fill(b'x');
+            }
+            let before = rig.disk.blocks.clone();
+            let error = load(&mut rig.volume(), &mut rig.disk).unwrap_err();
+            assert_eq!(error, Error::NameTaken(JOURNAL), "{bytes}, {attributes}");
+            assert!(rig.disk.blocks == before, "{bytes}, {attributes}");
+            // A computer may have copied a journal without its attributes.
+            if bytes == whole * cluster_bytes {
+                let block = rig.layout.block_of(3) as usize;
+                let record = Record {
+                    journal: 77,
+                    epochs: 9,
+                    ..Record::NEW
+                };
+                record.encode(&rig.layout, &mut rig.disk.blocks[block]);
+                let mut volume = rig.volume();
+                load(&mut volume, &mut rig.disk).unwrap();
+                assert_eq!((volume.record.journal, volume.record.epochs), (3, 9));
+            }
+        }
+    }
+}
+
 #[test]
 fn an_operation_is_recorded_before_it_begins() {
     let mut rig = Rig::new(shapes()[0]);

@@ -266,7 +266,8 @@ fn guests_do_not_use_the_positions_of_future_recordings() {
                 assert_eq!(at, due, "next {next}, block {block}");
             }
         }
-        // Neither do they use the names of recordings, except in a directory that is not the recorder's.
+        // Neither do they use the names of future recordings, except in a directory that is not the recorder's.
+        volume.record.series[0] = Some(series(*b"REC", 3003));
         let mut disk = rig.disk.clone();
         disk.put_entry(place(blocks.start, 7), EMPTY);
         let mut refusal = |node: &Node, name: &str| {
@@ -274,8 +275,10 @@ fn guests_do_not_use_the_positions_of_future_recordings() {
             matches!(room, Err(Error::Forbidden(Refusal::Recordings)))
         };
         assert!(refusal(&node, "REC03007.CSV") && refusal(&node, "REC99999.TXT"));
-        assert!(!refusal(&node, "ABC03007.CSV"));
+        assert!(refusal(&node, "rec03003 flight.csv") && refusal(&node, "Rec03003.Csv"));
+        assert!(!refusal(&node, "ABC03007.CSV") && !refusal(&node, "REC03002.CSV"));
         assert!(refusal(&Node::Root, "REC00004") && !refusal(&Node::Root, "ABC00004"));
+        assert!(refusal(&Node::Root, "Rec00003") && !refusal(&Node::Root, "REC00002"));
         let free = rig.layout.clusters_end - 1;
         rig.chain(&[free]);
         rig.disk.blocks[rig.layout.block_of(free) as usize] = [0; 512];

@@ -174,6 +174,87 @@ fn lookups_fail_with_the_reason() {
     });
 }
 
+/// An entry is judged by its long name, its short name and its attributes, whichever name a client uses.
+#[test]
+fn every_name_of_a_protected_file_is_refused() {
+    // Its long name, its short name as stored and as shown, its attributes, and true if guests see it.
+    let cases: [(&str, &[u8; 11], &str, u8, bool); 13] = [
+        (".wifi.txt", b"WIFI~1  TXT", "wifi~1.txt", FILE, false),
+        (".ssh", b"SSH~1      ", "SSH~1", DIRECTORY, false),
+        (
+            "LOG00001.CSV.part",
+            b"LOG000~1PAR",
+            "LOG000~1.PAR",
+            FILE,
+            false,
+        ),
+        // ".part" is in two entries, and so is what follows it.
+        (
+            "123456789.part",
+            b"123456~1PAR",
+            "123456~1.PAR",
+            FILE,
+            false,
+        ),
+        (
+            "12345678901.part. ",
+            b"123456~2PAR",
+            "123456~2.PAR",
+            FILE,
+            false,
+        ),
+        (
+            "cardıogr.a long text",
+            b"CARDIO~1A  ",
+            "CARDIO~1.A",
+            FILE,
+            false,
+        ),
+        ("harmless.txt", b"CARDIOGRTXT", "cardiogr.txt", FILE, false),
+        ("", b"HIDDEN  TXT", "HIDDEN.TXT", FILE | 2, false),
+        ("", b"SYSTEM     ", "SYSTEM", DIRECTORY | 4, false),
+        ("a.part.txt", b"APART~1 TXT", "APART~1.TXT", FILE, true),
+        ("", b"CARDIOGR   ", "CARDIOGR", FILE, true),
+        ("CARDIOGRAM.TXT", b"CARDIO~1TXT", "CARDIO~1.TXT", FILE, true),
+        ("x.wifi.txt", b"XWIFI~1 TXT", "XWIFI~1.TXT", FILE, true),
+    ];
+    for shape in SHAPES {
+        let mut card = Card::new(shape);
+        let mut entries = Vec::new();
+        card.write(&[40], b"secret");
+        for (name, stored, _, attributes, _) in cases {
+            let (units, sum): (Vec<u16>, u8) = (name.encode_utf16().collect(), sum_of(stored));
+            let parts = units.chunks(13).enumerate().collect::<Vec<_>>();
+            for (at, part) in parts.iter().rev() {
+                let last = if at + 1 == parts.len() { 0x40 } else { 0 };
+                entries.push(long(last | (at + 1) as u8, sum, part));
+            }
+            entries.push(short(stored, attributes, 40, 6));
+        }
+        let blocks = card.root();
+        card.put_entries(&blocks, &entries);
+        with(card, |served| {
+            let listed = served.list("").unwrap();
+            for (name, _, shown, attributes, is_seen) in cases {
+                let is_valid = !name.is_empty() && !name.ends_with(' ');
+                for path in [name, shown].into_iter().skip(usize::from(!is_valid)) {
+                    let refused = (!is_seen).then_some(FileError::Hidden);
+                    assert_eq!(served.open(path).err(), refused, "{path}");
+                    let is_listed = listed.iter().any(|(listed, _)| listed == path);
+                    let is_due = is_seen && (path == name || name.is_empty());
+                    assert_eq!(is_listed, is_due, "{path}");
+                    // The device itself reads its settings.
+                    let file = served.run(served.files().open_protected(path)).unwrap();
+                    if attributes & DIRECTORY == 0 {
+                        assert_eq!(served.contents(&file).unwrap(), b"secret", "{path}");
+                    }
+                }
+            }
+            assert_eq!(listed.len(), cases.iter().filter(|case| case.4).count());
+        });
+    }
+}
+
 #[test]
 fn failures_of_a_lookup_are_reported_as_those_of_a_file() {
     for (error, due) in [
