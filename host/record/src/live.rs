@@ -125,7 +125,7 @@ pub fn record_in_directory<const N: usize>(
         let rings = streams.each_ref();
         let rings = rings.map(|stream| (stream.config, stream.ring_bytes));
         monitor.start(origin, rings.to_vec());
-        card.report_to(monitor);
+        card.report_to(monitor, configs.map(|config| config.prefix).to_vec());
     }
     let (producers, mut consumers): (Vec<Producer>, Vec<Option<Consumer>>) = rings
         .iter_mut()

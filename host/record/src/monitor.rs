@@ -28,13 +28,25 @@ pub(crate) use writes::Writes;
 const GAPS_MAX: usize = 4096;
 
 /// The state of one recording. Create a new monitor for each recording.
-#[derive(Default)]
 pub struct Monitor {
     files: LiveFiles,
     pub(crate) control: Control,
     pub(crate) writes: Arc<Writes>,
     running: OnceLock<Running>,
     gaps: Mutex<Gaps>,
+}
+
+impl Default for Monitor {
+    /// Creates the monitor of a recording that has not begun.
+    fn default() -> Monitor {
+        Monitor {
+            files: LiveFiles::before_recording(),
+            control: Control::default(),
+            writes: Arc::default(),
+            running: OnceLock::new(),
+            gaps: Mutex::default(),
+        }
+    }
 }
 
 struct Running {
@@ -244,6 +256,7 @@ impl Monitor {
     }
 
     pub(crate) fn end(&self) {
+        self.files.release();
         let Some(running) = self.running.get() else {
             return;
         };

@@ -7,5 +7,6 @@ mod hostile;
 mod limits;
 mod protected;
 mod proxy;
+mod recording;
 mod webdav;
 mod zone;

@@ -1,15 +1,42 @@
 //! Files that a recorder is writing, for readers in other threads.
 
 use super::first_block::ends_with_mark;
+use super::names::{parse_any_recording, parse_folder};
 use cardiograph_card::{BLOCK_BYTES, Block};
-use cardiograph_recorder::{FileId, STREAMS_MAX};
+use cardiograph_recorder::{FOLDER_RECORDINGS_MAX, FileId, STREAMS_MAX, is_same_name};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// The unfinished, named files of a running recorder. The recorder updates the list at each checkpoint.
+/// The unfinished, named files of a running recorder, and the names that it may use next. The recorder updates the list
+/// at each checkpoint.
 #[derive(Clone, Debug, Default)]
 pub struct LiveFiles {
     files: Arc<Mutex<Vec<Arc<LiveFile>>>>,
+    reserved: Arc<Mutex<Reserved>>,
+}
+
+/// Names of recordings and of their folders that nobody but the recorder may create, move or remove.
+#[derive(Debug, Default)]
+enum Reserved {
+    /// None: there is no recorder.
+    #[default]
+    Nothing,
+    /// Those of all prefixes: a recording is about to begin, and its numbers are not known yet.
+    Everything,
+    /// Those from this number on, for each prefix of the recording.
+    From(BTreeMap<[u8; 3], u32>),
+}
+
+impl Reserved {
+    /// Returns true for recordings of a prefix of which the last possible one has this number.
+    fn has(&self, prefix: [u8; 3], last: u32) -> bool {
+        match self {
+            Reserved::Nothing => false,
+            Reserved::Everything => true,
+            Reserved::From(next) => next.get(&prefix).is_some_and(|next| *next <= last),
+        }
+    }
 }
 
 /// An unfinished file.
@@ -73,18 +100,56 @@ impl LiveFile {
 }
 
 impl LiveFiles {
+    /// Creates the list of a recording that is about to begin.
+    pub(crate) fn before_recording() -> LiveFiles {
+        LiveFiles {
+            files: Arc::default(),
+            reserved: Arc::new(Mutex::new(Reserved::Everything)),
+        }
+    }
+
+    /// Replaces all reservations: reserves the names of each prefix from a number on.
+    pub(super) fn reserve(&self, next: BTreeMap<[u8; 3], u32>) {
+        *self.reserved() = Reserved::From(next);
+    }
+
+    /// Ends all reservations.
+    pub(crate) fn release(&self) {
+        *self.reserved() = Reserved::Nothing;
+    }
+
+    /// Returns true if nobody but the recorder may create, change, move or remove this path, relative to the directory:
+    /// the recorder is writing the file, or one in this directory or below it, or may use the path for a later recording
+    /// or its folder. Case is ignored, because some file systems ignore it.
+    pub fn is_used(&self, path: &str) -> bool {
+        let is_it_or_above = |file: &LiveFile| {
+            let mut above = file.path.match_indices('/').map(|(at, _)| &file.path[..at]);
+            path.is_empty()
+                || is_same_name(&file.path, path)
+                || above.any(|above| is_same_name(above, path))
+        };
+        self.find(is_it_or_above).is_some() || self.is_reserved(path)
+    }
+
+    fn is_reserved(&self, path: &str) -> bool {
+        let path = path.to_uppercase();
+        let (folder, name) = path.split_once('/').unwrap_or((&path, ""));
+        let Some((prefix, number)) = parse_folder(folder) else {
+            return false;
+        };
+        let last = match name {
+            "" => number * FOLDER_RECORDINGS_MAX + FOLDER_RECORDINGS_MAX - 1,
+            name => match parse_any_recording((prefix, number), name) {
+                Some(number) => number,
+                None => return false,
+            },
+        };
+        self.reserved().has(prefix, last)
+    }
+
     /// Returns the unfinished file that gets this path, relative to the directory, when it is finished.
     pub fn at(&self, path: &str) -> Option<Arc<LiveFile>> {
         self.find(|file| file.path == path)
-    }
-
-    /// Returns true if an unfinished file is in this directory, or below it.
-    pub fn is_any_below(&self, directory: &str) -> bool {
-        let is_below = |file: &LiveFile| {
-            let rest = file.path.strip_prefix(directory);
-            directory.is_empty() || rest.is_some_and(|rest| rest.starts_with('/'))
-        };
-        self.find(is_below).is_some()
     }
 
     /// Returns the latest file in which the sample with this index is, or could be.
@@ -116,6 +181,12 @@ impl LiveFiles {
         let files = self.lock();
         let mut unfinished = files.iter().filter(|file| file.is_unfinished());
         unfinished.find(|file| is_wanted(file)).cloned()
+    }
+
+    fn reserved(&self) -> MutexGuard<'_, Reserved> {
+        self.reserved
+            .lock()
+            .unwrap_or_else(|held| held.into_inner())
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Arc<LiveFile>>> {
@@ -248,6 +319,48 @@ fn number_after(text: &[u8], start: &[u8], key: &[u8]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_from_the_next_number_on_are_reserved() {
+        let files = LiveFiles::default();
+        assert!(!files.is_used("LOG00001/LOG01234.CSV"));
+        let files = LiveFiles::before_recording();
+        for path in ["LOG00000", "log00000/LOG00001.CSV", "XYZ00123/XYZ23007.BIN"] {
+            assert!(files.is_used(path), "{path}");
+        }
+        files.reserve(BTreeMap::from([(*b"LOG", 1234), (*b"BIN", 1)]));
+        for path in [
+            "LOG00001",
+            "log00001",
+            "LOG00002",
+            "LOG00001/LOG01234.CSV",
+            "LOG00001/LOG01234.TXT",
+            "LOG00001/LOG01235 flight.CSV",
+            "Log00001/log01999.csv",
+            "LOG00101/LOG01001.CSV",
+            "BIN00000/BIN00001.BIN",
+            "b\u{131}n00000",
+        ] {
+            assert!(files.is_used(path), "{path}");
+        }
+        for path in [
+            "LOG00000",
+            "LOG00001/LOG01233.CSV",
+            "LOG00001/LOG01000 flight.CSV",
+            "LOG00001/notes.txt",
+            "LOG00001/BIN01234.CSV",
+            "LOG0001",
+            "LOG000001",
+            "LOG01234.CSV",
+            "notes/LOG01234.CSV",
+            "ABC00001",
+            "",
+        ] {
+            assert!(!files.is_used(path), "{path}");
+        }
+        files.release();
+        assert!(!files.is_used("LOG00002"));
+    }
 
     fn block(start: u32, text: &str, has_mark: bool) -> Block {
         let mut block = [b' '; BLOCK_BYTES];

@@ -77,10 +77,11 @@ impl DirectoryCard {
         self.failure.clone()
     }
 
-    /// Reports files and writes to a monitor.
-    pub(crate) fn report_to(&self, monitor: &Monitor) {
+    /// Reports files, writes and the next numbers of these prefixes to a monitor.
+    pub(crate) fn report_to(&self, monitor: &Monitor, prefixes: Vec<[u8; 3]>) {
         let mut folder = self.folder.borrow_mut();
         folder.live = monitor.files().clone();
+        folder.prefixes = prefixes;
         folder.writes = Some(Arc::clone(&monitor.writes));
     }
 }
@@ -168,6 +169,7 @@ pub fn open_directory(
         is_fresh: true,
         repairs: Vec::new(),
         live: LiveFiles::default(),
+        prefixes: Vec::new(),
         writes: None,
         spent: Spent::default(),
     };
@@ -197,6 +199,8 @@ struct Folder {
     repairs: Vec<Repair>,
     /// List of the unfinished files, for readers.
     live: LiveFiles,
+    /// Prefixes of the recording whose names are reserved in that list.
+    prefixes: Vec<[u8; 3]>,
     /// Statistics that receive the latency of each write; `None` if nobody reads them.
     writes: Option<Arc<Writes>>,
     /// Time and bytes of the current stream of blocks.

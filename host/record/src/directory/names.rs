@@ -101,6 +101,15 @@ pub(super) fn parse_recording(
     (number % NAMES == digits).then_some((id, is_unfinished))
 }
 
+/// Returns the number of the recording in a folder whose name begins like this one, whatever follows the digits.
+pub(super) fn parse_any_recording((prefix, folder): ([u8; 3], u32), name: &str) -> Option<u32> {
+    let (own, rest) = name.as_bytes().split_at_checked(3)?;
+    let (digits, _) = rest.split_at_checked(DIGITS)?;
+    let is_good = own == prefix && digits.iter().all(u8::is_ascii_digit);
+    let digits = is_good.then(|| number_of(digits))?;
+    Some(folder * FOLDER_RECORDINGS_MAX + digits % FOLDER_RECORDINGS_MAX)
+}
+
 /// Returns the recording that a path below the directory names, such as `LOG00000/LOG00012 session.CSV`.
 pub fn recording_at(path: &str) -> Option<FileId> {
     let (folder, name) = path.split_once('/')?;

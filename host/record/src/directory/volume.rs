@@ -4,7 +4,8 @@ use super::files::remove;
 use super::{Access, BLOCKS_MAX, DirectoryError, DirectoryVolume, NO_BLOCK, Startup, start_of};
 use cardiograph_card::BLOCK_BYTES;
 use cardiograph_recorder::{
-    Blocks, ErrorKind, Extent, FileId, FileRecord, RESERVED_MAX, Removed, Request, Reserved, Volume,
+    Blocks, ErrorKind, Extent, FileId, FileRecord, NUMBER_LAST, RESERVED_MAX, Removed, Request,
+    Reserved, Volume,
 };
 use std::sync::atomic::Ordering;
 
@@ -16,6 +17,21 @@ impl DirectoryVolume {
     fn use_number(&mut self, id: &FileId) {
         let next = self.next_numbers.entry(id.prefix).or_insert(1);
         *next = id.number.saturating_add(1).max(*next);
+        self.reserve_names();
+    }
+
+    /// Reserves the names that the recording may use next, so that clients of a server cannot take them.
+    fn reserve_names(&self) {
+        let folder = self.folder.borrow();
+        let next = |prefix: [u8; 3]| match self.next_numbers.get(&prefix) {
+            // After the last number, the search for a free one begins anew.
+            Some(next) if *next > NUMBER_LAST => 0,
+            next => next.copied().unwrap_or(1),
+        };
+        let prefixes = folder.prefixes.iter();
+        folder
+            .live
+            .reserve(prefixes.map(|prefix| (*prefix, next(*prefix))).collect());
     }
 
     /// Returns the rules for reservations before sampling begins, and `None` afterwards.
@@ -124,6 +140,7 @@ impl<B: Blocks> Volume<B> for DirectoryVolume {
     async fn mount(&mut self, _: &mut B) -> Result<(), DirectoryError> {
         let scanned = self.folder.borrow_mut().scan();
         self.next_numbers = self.failure.note(scanned)?;
+        self.reserve_names();
         Ok(())
     }
 
@@ -249,14 +266,15 @@ impl<B: Blocks> Volume<B> for DirectoryVolume {
             return Ok(());
         }
         let id = self.folder.borrow().unfinished(slot.into())?.id;
-        let discarded = self.folder.borrow_mut().discard(slot.into());
-        self.failure.note(discarded)?;
+        // The name is reserved before it is free.
         if let Some(id) = id
             && self.next_numbers.get(&id.prefix) == Some(&(id.number + 1))
         {
             self.next_numbers.insert(id.prefix, id.number);
+            self.reserve_names();
         }
-        Ok(())
+        let discarded = self.folder.borrow_mut().discard(slot.into());
+        self.failure.note(discarded)
     }
 
     async fn remove_oldest(&mut self, _: &mut B) -> Result<Option<Removed>, DirectoryError> {

@@ -165,6 +165,7 @@ impl Storage for DirectoryStorage {
     }
 
     async fn make_directory(&self, path: &str) -> Result<(), Error> {
+        self.check_not_recorded(path)?;
         change::make_directory(&self.root, &self.room, path).await
     }
 
@@ -184,10 +185,9 @@ impl Storage for DirectoryStorage {
 }
 
 impl DirectoryStorage {
-    /// Refuses to change a file that is being recorded, or a directory with such a file.
+    /// Refuses to change a file that is being recorded, a directory with such a file, and names that the recorder may use.
     fn check_not_recorded(&self, path: &str) -> Result<(), Error> {
-        let path = path.trim_start_matches('/');
-        match self.live.at(path).is_some() || self.live.is_any_below(path) {
+        match self.live.is_used(path.trim_start_matches('/')) {
             true => Err(Error::Recording),
             false => Ok(()),
         }

@@ -50,7 +50,13 @@ impl Server {
 
     /// Serves the folder `served` of a new directory inside `parent`. Uploads leave `keep_free` bytes free.
     pub fn inside(parent: &Path, settings: Settings, keep_free: Option<u64>) -> Server {
-        Server::of(parent, settings, keep_free, LiveFiles::default(), NoInstrument)
+        Server::of(
+            parent,
+            settings,
+            keep_free,
+            LiveFiles::default(),
+            NoInstrument,
+        )
     }
 
     /// Serves the folder `served` of a new directory, to which a recorder writes.
