@@ -1,4 +1,4 @@
-//! What only a server on a computer knows of its clients: trusted proxies, and sockets to which the system sends files.
+//! Clients of a server on a computer: trusted proxies, and sockets to which the system sends files.
 
 use core::any::Any;
 use core::task::{Context, Poll};

@@ -141,7 +141,7 @@ fn uploads_leave_the_space_of_a_recording() {
         "-w",
         "%{http_code}",
     ];
-    let serving = recording(own.path(), &["--for", "1000000h"]);
+    let serving = recording(own.path(), &["--for", "100000h"]);
     assert_eq!(serving.curl(&upload, "/a.txt"), b"507");
     serving.end("-INT");
     let more = [

@@ -40,7 +40,7 @@ pub struct AccessArgs {
 #[derive(clap::Args, Clone, Default)]
 pub struct PublicArgs {
     /// Name by which clients know this server, in addition to its address and to the name of this computer; may be repeated.
-    /// Clients can then only read unless --write or --auth is given
+    /// Clients can then only read unless --write or --auth is given [default: none]
     #[arg(long = "host", value_name = "NAME", value_parser = host_of_clients)]
     pub hosts: Vec<String>,
 
