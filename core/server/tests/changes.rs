@@ -40,7 +40,7 @@ fn an_interrupted_upload_leaves_the_old_file() {
     assert_eq!(memory.uploads.get(), 0);
 }
 
-/// A client that has sent its whole body, or waits for the response before it sends more, is not kept waiting.
+/// A client that has sent its whole body does not have to wait until the server has drained it.
 #[test]
 fn the_connection_closes_right_after_a_refused_upload() {
     let memory = with_folder();
