@@ -326,11 +326,14 @@ impl Series {
     pub(super) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.runs.len() > 1 {
+            let times = match self.runs.len() {
+                2 => "once".to_owned(),
+                runs => format!("{} times", runs - 1),
+            };
+            let line = self.runs[1].line;
             notes.push(format!(
-                "The clock begins again {} times (first in line {}), as after a restart of the logger; each run is counted \
-                 alone, and the time between two runs is unknown.",
-                self.runs.len() - 1,
-                self.runs[1].line
+                "The clock begins again {times} (first in line {line}), as after a restart of the logger; each run is counted \
+                 alone, and the time between two runs is unknown."
             ));
         }
         if let Some(line) = self.set_back {

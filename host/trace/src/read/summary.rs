@@ -80,7 +80,7 @@ pub(super) fn stated(head: &[u8]) -> Option<Stated> {
     })
 }
 
-/// Returns the numbers after a mark in a line, up to the first text that is none.
+/// Returns the number after a mark in a line; a `k` after it stands for thousands.
 fn number_after(line: &str, mark: &str) -> Option<f64> {
     let rest = line[line.find(mark)? + mark.len()..].trim_start();
     let end = rest
