@@ -3,7 +3,7 @@
 use crate::common;
 
 use common::promise::{assert_accounted, assert_nothing_lost, code, record, spawn};
-use common::{Run, directory, names, number};
+use common::{Run, command, directory, names, number};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -172,6 +172,33 @@ fn samples_of_a_removed_unfinished_file_are_unaccounted_for() {
     let known = number("samples_written") + number("samples_lost");
     assert!(number("samples_written") > 0, "{figures}");
     assert!(known < number("samples_pushed"), "{figures}");
+}
+
+/// The lines of the table add up to the samples that were produced.
+#[test]
+fn the_table_counts_samples_of_a_removed_folder() {
+    let own = directory();
+    let words =
+        "record . --rate 500 --for 10min --buffer 4MiB --file-size 1MiB --durability-window 100ms";
+    let child = command(own.path(), &Vec::from_iter(words.split(' ')));
+    let child = { child }.spawn().unwrap();
+    wait_until(|| recordings(own.path()).iter().any(is_durable));
+    fs::remove_dir_all(own.path().join("REC00000")).unwrap();
+    wait_until(|| recordings(own.path()).iter().any(is_durable));
+    signal(&child, "-INT");
+    let run = Run::from(child.wait_with_output().unwrap());
+    assert_eq!(run.code, Some(code::UNACCOUNTED), "{}", run.stderr);
+    let row = |name: &str| {
+        let mut lines = run.stdout.lines();
+        let rest = lines.find_map(|line| line.trim_start().strip_prefix(name));
+        let rest = rest.unwrap_or_else(|| panic!("{name}: {}", run.stdout));
+        let digits = rest.trim_start().replace(',', "");
+        let digits = digits.split(' ').next().unwrap();
+        digits.parse().unwrap_or(0_u64)
+    };
+    let parts = row("written") + row("lost") + row("unaccounted for");
+    assert!(row("unaccounted for") > 0, "{}", run.stdout);
+    assert_eq!(parts, row("produced"), "{}", run.stdout);
 }
 
 /// Runs `record` on a tmpfs of the given size; the last result is the contents of the files left on the

@@ -62,18 +62,25 @@ fn samples(args: &Record, figures: &Figures) -> Section {
     if figures.seed.is_some() {
         duration.push_str(" of virtual time");
     }
+    let mut rows = vec![
+        row("produced", units::count(figures.samples_pushed)),
+        row("written", units::count(figures.samples_written)),
+        row("lost", in_colour(figures.samples_lost > 0, lost(figures))),
+    ];
+    let known = figures.samples_written + figures.samples_lost;
+    // Another program has removed or changed their files.
+    if known < figures.samples_pushed {
+        let unaccounted = units::count(figures.samples_pushed - known);
+        rows.push(row("unaccounted for", in_colour(true, unaccounted)));
+    }
+    rows.push(row(
+        "files",
+        units::count(figures.files) + &late_files(args, figures),
+    ));
+    rows.push(row("elapsed", duration));
     Section {
         heading: "Samples",
-        rows: vec![
-            row("produced", units::count(figures.samples_pushed)),
-            row("written", units::count(figures.samples_written)),
-            row("lost", in_colour(figures.samples_lost > 0, lost(figures))),
-            row(
-                "files",
-                units::count(figures.files) + &late_files(args, figures),
-            ),
-            row("elapsed", duration),
-        ],
+        rows,
     }
 }
 
