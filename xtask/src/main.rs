@@ -63,6 +63,8 @@ mod bench;
 mod boards;
 mod c;
 mod crates;
+#[path = "../../host/disk/tests/common/mod.rs"]
+mod disks;
 mod dist;
 mod english;
 mod fatfs;

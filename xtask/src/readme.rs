@@ -2,8 +2,11 @@
 //!
 //! Commands are in fenced blocks marked `sh`, one per line. They run in an empty folder with links to the
 //! repository's test data and documents; a folder in it replaces `/media/card`, the reader's card. A command that
-//! serves files runs while the other commands of its block do.
+//! serves files runs while the other commands of its block do. For `check`, a fake card is mounted there, which the command
+//! has to find.
 
+use crate::disks::fake::Fake;
+use crate::disks::fuse::Mounted;
 use crate::run::{root, target};
 use std::net::TcpStream;
 use std::path::Path;
@@ -23,6 +26,9 @@ const SERVE_ADDRESS: &str = "127.0.0.1:8080";
 /// Longest wait for a server.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Capacity that the fake card claims; it keeps half of it.
+const FAKE_BYTES: usize = 64 << 20;
+
 /// Runs the commands; returns their number.
 pub fn commands() -> Result<usize, String> {
     let path = root().join("README.md");
@@ -35,9 +41,12 @@ pub fn commands() -> Result<usize, String> {
     for block in &blocks {
         let mut servers = Vec::new();
         for command in block.iter().filter(|command| !SKIPPED.contains(command)) {
-            match serves(command) {
-                true => servers.push(Server::start(command, &folder)?),
-                false => run(command, &folder)?,
+            match *command {
+                command if serves(command) => servers.push(Server::start(command, &folder)?),
+                command if command.starts_with("cardiograph check ") => {
+                    on_fake_card(command, &folder)?;
+                }
+                command => run(command, &folder)?,
             }
         }
         servers.into_iter().try_for_each(Server::end)?;
@@ -137,6 +146,56 @@ fn run(command: &str, folder: &Path) -> Result<(), String> {
         Ok(())
     } else {
         Err(format!("README: `{command}` failed ({status})"))
+    }
+}
+
+/// Runs a check of `/media/card` with a fake card there, and expects that the check finds it.
+fn on_fake_card(command: &str, folder: &Path) -> Result<(), String> {
+    let failed = |what: &str| {
+        format!("README: `{command}`: {what}; run as root, with loop devices and FUSE")
+    };
+    let image = folder.join("fake.img");
+    let format = format!(
+        "truncate -s {FAKE_BYTES} {0} && mkfs.ext4 -q -F -O ^has_journal {0}",
+        image.display()
+    );
+    let formatted = shell(&format, folder).status();
+    let is_formatted = formatted.is_ok_and(|status| status.success());
+    let content = std::fs::read(&image).ok().filter(|_| is_formatted);
+    let content = content.ok_or_else(|| failed("no file system for the fake card"))?;
+    let fuse = folder.join("fake");
+    std::fs::create_dir_all(&fuse).map_err(|error| failed(&error.to_string()))?;
+    let fake = Fake::new(content, FAKE_BYTES / 2);
+    let mounted = Mounted::at(&fuse, fake).ok_or_else(|| failed("no FUSE"))?;
+    // The mount ends with its namespace, and the loop device with the mount.
+    let card = folder.join("card");
+    let mut check = Command::new("unshare");
+    check.args([
+        "--mount",
+        "sh",
+        "-ec",
+        "mount -o loop \"$1\" \"$2\"; exec sh -c \"$3\"",
+        "sh",
+    ]);
+    check.args([mounted.disk(), card]);
+    let words = shell(command, folder);
+    check.args(words.get_args().last());
+    check.current_dir(folder);
+    check.envs(
+        words
+            .get_envs()
+            .filter_map(|(name, value)| Some((name, value?))),
+    );
+    let output = check.output().map_err(|error| failed(&error.to_string()))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    match (output.status.code(), text.lines().next_back()) {
+        (Some(2), Some("fake")) => Ok(()),
+        _ => {
+            let errors = String::from_utf8_lossy(&output.stderr);
+            Err(failed(&format!(
+                "did not find the fake card ({text}{errors})"
+            )))
+        }
     }
 }
 

@@ -12,12 +12,14 @@ use crate::shared::Shared;
 use crate::target;
 use cardiograph_disk::{
     CLASSES, Capacity, CapacityPlan, FAILED_IN_A_ROW_MAX, FREE_BYTES_MIN, Failed, FreeSpace,
-    Medium, Speed, Stopped, check_capacity, measure_speed, pass_bytes,
+    Medium, Place, PlaceKind, Speed, Stopped, System, Verdict, check_capacity, measure_speed,
+    pass_bytes, verdict,
 };
 use cardiograph_report::values::bytes;
 use cardiograph_report::{DiskSummary, units};
 use cardiograph_store::{HostClock, is_out_of_files};
 use cardiograph_system::is_of_medium;
+use cardiograph_trace::quoted_path;
 use serde::Serialize;
 use std::io;
 use std::ops::ControlFlow;
@@ -26,8 +28,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Check whether a card is what its label says: capacity and speed.
 ///
-/// Without --destroy, a disk is only read, which shows its read speed and nothing about its capacity. In a directory,
-/// the check fills the free space with new files, reads them back and removes them.
+/// The last line is the answer: genuine, if at least 99 % of the capacity was written and read back; fake, if a single
+/// block failed; otherwise not tested, with the command that tests the rest. Without --destroy, a disk is only read, which
+/// says nothing about its capacity. In a directory, the check fills the free space with new files, reads them back and
+/// removes them.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -35,7 +39,8 @@ Examples:
   cardiograph check /dev/sdX --destroy /dev/sdX   capacity in about a minute, and speed; all files are lost
   cardiograph check /dev/sdX --destroy /dev/sdX --full
                                                   every block, which takes hours
-  cardiograph check /media/card --limit 1GiB      the free space of a mounted card, at most 1 GiB of it")]
+  cardiograph check /media/card                   the free space of a mounted card: all of an empty one
+  cardiograph check /media/card --limit 1GiB      at most 1 GiB of it: finds some fakes, calls no card genuine")]
 pub struct Args {
     /// A whole disk such as /dev/sdX, or a directory on it
     #[arg(value_parser = target::parser())]
@@ -53,6 +58,11 @@ pub struct Args {
     #[arg(long, value_name = "SIZE", value_parser = limit_bytes)]
     pub limit: Option<u64>,
 
+    /// Check a directory on the root file system, or in memory, as well. Otherwise it is refused, because it is where files
+    /// are if a card is not mounted
+    #[arg(long)]
+    pub allow_root_file_system: bool,
+
     /// Write the figures as JSON; - is standard output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -60,6 +70,9 @@ pub struct Args {
     #[command(flatten)]
     pub shared: Shared,
 }
+
+/// Exit code of a check that found no fault and tested less than 99 % of the capacity.
+const NOT_TESTED: u8 = 6;
 
 fn limit_bytes(text: &str) -> Result<u64, String> {
     match bytes(text)? {
@@ -72,7 +85,16 @@ fn limit_bytes(text: &str) -> Result<u64, String> {
 #[derive(Serialize)]
 struct Checked<'a> {
     target: &'a str,
+    verdict: Verdict,
+    /// Share of the device's capacity that was written and read back; null if its size is unknown.
+    tested_ratio: Option<f64>,
+    /// Command that tests the rest; null if that is not needed, or if no command is known.
+    next_command: Option<String>,
     disk: Option<DiskSummary>,
+    /// Null for a disk, and if the kernel lists no mount for the directory.
+    place: Option<Place>,
+    /// Free space before the check; null for a disk.
+    free_bytes: Option<u64>,
     /// Null if nothing may be written.
     capacity: Option<Capacity>,
     speed: Speed,
@@ -132,22 +154,41 @@ fn report(args: &Args, checked: &Checked, failed: Option<Failure>) -> Result<(),
         }
         return Err(failed);
     }
-    write(args, checked)?;
+    match checked.verdict {
+        Verdict::Genuine => write(args, checked),
+        Verdict::Fake => {
+            // The verdict is the last line, on a terminal too.
+            print_error(&format!(
+                "error: {}: {}\n",
+                args.target.escape_debug(),
+                fault(checked)
+            ));
+            write(args, checked)?;
+            Err(Failure::AlreadyPrinted(2))
+        }
+        Verdict::NotTested => {
+            write(args, checked)?;
+            Err(Failure::AlreadyPrinted(NOT_TESTED))
+        }
+    }
+}
+
+/// Describes the fault of a fake, with the remedy.
+fn fault(checked: &Checked) -> String {
     let Speed {
         failed,
         failed_calls,
         ..
     } = &checked.speed;
-    match (&checked.capacity, failed.first()) {
-        (Some(capacity), _) if !capacity.is_honest() => Err(Failure::new(format!(
-            "{}: does not keep the data written to it; do not use it, and return it to the seller",
-            args.target
-        ))),
-        (_, Some(first)) => Err(Failure::new(format!(
-            "{}: {failed_calls} calls failed, the first one at byte {} ({}); do not trust the disk with data",
-            args.target, first.offset_bytes, first.error
-        ))),
-        _ => Ok(()),
+    let is_honest = checked.capacity.as_ref().is_none_or(Capacity::is_honest);
+    match failed.first() {
+        Some(first) if is_honest => format!(
+            "{failed_calls} calls failed, the first one at byte {} ({}); do not trust the disk with data",
+            first.offset_bytes, first.error
+        ),
+        _ => String::from(
+            "does not keep the data written to it; do not use it, and return it to the seller",
+        ),
     }
 }
 
@@ -192,17 +233,40 @@ fn of_disk<'a>(
         return Err(changed);
     }
     let note = match plan {
-        None => format!(
-            "Capacity not checked, because nothing was written; add --destroy {} to overwrite the disk.",
-            args.target
-        ),
+        None => String::from("Capacity not checked, because nothing was written."),
         Some(CapacityPlan::Quick) => String::from(
             "16 MiB at the beginning, and 4 KiB every 16 MiB, were tested; --full tests every block.",
         ),
         Some(CapacityPlan::Full) => String::from("Every block was tested."),
     };
     let summary = disk::summary(disk.identity(), writes, &measured.speed.failed);
-    Ok(measured.checked(args, Some(summary), note))
+    let of = Tested {
+        device_bytes: Some(summary.capacity_bytes),
+        medium_bytes: summary.capacity_bytes,
+        next_command: Some(full_check(&summary.device)),
+        disk: Some(summary),
+        ..Tested::default()
+    };
+    Ok(measured.checked(args, of, note))
+}
+
+/// Returns the command that tests every block of a disk.
+fn full_check(device: &str) -> String {
+    format!("cardiograph check {device} --destroy {device} --full")
+}
+
+/// Storage that a check used.
+#[derive(Default)]
+struct Tested {
+    disk: Option<DiskSummary>,
+    place: Option<Place>,
+    free_bytes: Option<u64>,
+    /// Size of the whole device.
+    device_bytes: Option<u64>,
+    /// Size of the disk, or of the files of the check.
+    medium_bytes: u64,
+    /// Command that tests the rest.
+    next_command: Option<String>,
 }
 
 /// Figures of a check, and the failure that ended it early.
@@ -215,25 +279,42 @@ struct Measured {
 
 impl Measured {
     /// Returns the result; `note` states the extent of a check that did not end early.
-    fn checked(
-        self,
-        args: &Args,
-        disk: Option<DiskSummary>,
-        note: String,
-    ) -> (Checked<'_>, Option<Failure>) {
+    fn checked(self, args: &Args, of: Tested, note: String) -> (Checked<'_>, Option<Failure>) {
         let note = match self.failed {
             None => note,
             Some(_) => String::from(
                 "The check ended early: the figures cover only what was measured before.",
             ),
         };
+        let mut notes = vec![note];
+        let is_long_enough = of.medium_bytes >= CLASSES_BYTES_MIN;
+        match self.speed.write_bytes_per_s {
+            Some(_) if is_long_enough => notes.push(NOT_A_CERTIFICATE.to_string()),
+            Some(_) => notes.push(format!(
+                "Not compared with the classes on labels, which takes {}.",
+                units::binary_bytes(CLASSES_BYTES_MIN)
+            )),
+            None => {}
+        }
+        let (capacity, speed) = (self.capacity, self.speed);
+        let verdict = verdict(capacity.as_ref(), of.device_bytes, speed.failed_calls);
+        let tested_bytes = capacity
+            .as_ref()
+            .map_or(0, |capacity| capacity.tested_bytes);
         let checked = Checked {
             target: &args.target,
-            disk,
-            capacity: self.capacity,
-            classes: classes(&self.speed),
-            speed: self.speed,
-            notes: vec![note, NOT_A_CERTIFICATE.to_string()],
+            verdict,
+            tested_ratio: of
+                .device_bytes
+                .map(|bytes| tested_bytes as f64 / bytes as f64),
+            next_command: of.next_command.filter(|_| verdict == Verdict::NotTested),
+            disk: of.disk,
+            place: of.place,
+            free_bytes: of.free_bytes,
+            capacity,
+            classes: classes(&speed, is_long_enough),
+            speed,
+            notes,
         };
         (checked, self.failed)
     }
@@ -288,10 +369,14 @@ fn in_directory(args: &Args, interrupt: &Interrupt) -> Result<(), Failure> {
             args.target
         )));
     }
+    let place = System::default().place(path);
+    if let Some(place) = place.as_ref().filter(|_| !args.allow_root_file_system) {
+        check_place(&args.target, place)?;
+    }
     disk::warn_of_folders_left(&args.target);
     let limit_bytes = args.limit.unwrap_or(u64::MAX);
     let mut space = FreeSpace::of(path, limit_bytes).map_err(|error| on_space(args, &error))?;
-    let checked = of_space(&mut space, args, interrupt);
+    let checked = of_space(&mut space, args, place, interrupt);
     let removed = space
         .remove()
         .map_err(|left| disk::not_removed(&left.folder, Some(&left.source)));
@@ -299,9 +384,27 @@ fn in_directory(args: &Args, interrupt: &Interrupt) -> Result<(), Failure> {
     Failure::join([reported, removed])
 }
 
+/// Refuses a directory that is not on a file system of its own.
+fn check_place(target: &str, place: &Place) -> Result<(), Failure> {
+    let found = match place.kind {
+        PlaceKind::Mounted => return Ok(()),
+        PlaceKind::Root => format!(
+            "on the root file system of this computer ({} on {}), so no card is mounted there; mount the card, or add \
+             --allow-root-file-system to fill this disk",
+            place.file_system, place.source
+        ),
+        PlaceKind::Memory => format!(
+            "in memory ({}), so no card is mounted there; mount the card, or add --allow-root-file-system to fill the memory",
+            place.file_system
+        ),
+    };
+    Err(Failure::new(format!("{target}: {found}")))
+}
+
 fn of_space<'a>(
     space: &mut FreeSpace,
     args: &'a Args,
+    place: Option<Place>,
     interrupt: &Interrupt,
 ) -> Result<(Checked<'a>, Option<Failure>), Failure> {
     if space.capacity_bytes() == 0 {
@@ -313,12 +416,41 @@ fn of_space<'a>(
         )));
     }
     let measured = measured(space, Some(CapacityPlan::Full), args, interrupt);
+    let (free_bytes, tested_bytes) = (space.free_bytes(), space.capacity_bytes());
     let note = format!(
-        "{} of free space were tested with new files, which are removed; whether the card keeps data beyond them is unknown.",
-        units::bytes(space.capacity_bytes() as f64)
+        "{} of free space were tested with new files, which are removed; the rest of the device was not.",
+        units::bytes(tested_bytes as f64)
     );
-    Ok(measured.checked(args, None, note))
+    let device_bytes = place.as_ref().and_then(|place| place.device_bytes);
+    let of = Tested {
+        free_bytes: Some(free_bytes),
+        medium_bytes: tested_bytes,
+        next_command: next_of_directory(args, place.as_ref(), free_bytes),
+        device_bytes,
+        place,
+        disk: None,
+    };
+    Ok(measured.checked(args, of, note))
 }
+
+/// Returns the command that tests the rest of a device: without the limit if nearly all of the device is free, otherwise that
+/// for the whole disk.
+fn next_of_directory(args: &Args, place: Option<&Place>, free_bytes: u64) -> Option<String> {
+    let place = place?;
+    let is_free = place
+        .device_bytes
+        .is_some_and(|bytes| free_bytes as f64 >= bytes as f64 * 0.995);
+    match args.limit {
+        Some(_) if is_free => Some(format!(
+            "cardiograph check {}",
+            quoted_path(Path::new(&args.target))
+        )),
+        _ => place.device.as_deref().map(full_check),
+    }
+}
+
+/// Least capacity of which the figures are compared with the classes: random calls are made within it.
+const CLASSES_BYTES_MIN: u64 = 256 << 20;
 
 const NOT_A_CERTIFICATE: &str = "The classes are defined for a card in a certain state and on its native bus. These are \
     measurements of this card as it is, through this reader; they certify nothing.";
@@ -377,10 +509,10 @@ fn go_on(interrupt: &Interrupt) -> ControlFlow<()> {
     }
 }
 
-fn classes(speed: &Speed) -> Vec<ClassSummary> {
+fn classes(speed: &Speed, is_long_enough: bool) -> Vec<ClassSummary> {
     let all = CLASSES.iter().map(|class| ClassSummary {
         name: class.name,
-        is_reached: class.is_reached(speed),
+        is_reached: class.is_reached(speed).filter(|_| is_long_enough),
     });
     all.collect()
 }

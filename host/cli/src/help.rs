@@ -27,7 +27,7 @@ const fn of(
 }
 
 /// All exit codes in ascending order.
-const EXIT_CODES: [ExitCode; 9] = [
+const EXIT_CODES: [ExitCode; 11] = [
     of_all("0", "success"),
     of(
         "1",
@@ -38,6 +38,7 @@ const EXIT_CODES: [ExitCode; 9] = [
         "2",
         "bad input or arguments, or a file or storage device failed",
     ),
+    of("2", "fake: a block lost its data or failed", &["check"]),
     of(
         "3",
         "samples were lost; the reported gaps list all of them",
@@ -51,7 +52,12 @@ const EXIT_CODES: [ExitCode; 9] = [
     of(
         "5",
         "a condition of --fail-if holds, or cannot be decided",
-        &["bench", "analyze", "compare", "record"],
+        &["bench", "analyze", "compare", "record", "plan", "sweep"],
+    ),
+    of(
+        "6",
+        "not tested: no fault found in less than 99 % of the capacity",
+        &["check"],
     ),
     of("129", "ended by SIGHUP", SIGNALS),
     of("130", "ended by SIGINT (Ctrl-C)", SIGNALS),

@@ -6,6 +6,7 @@ mod bad_traces;
 mod bench;
 mod board;
 mod cards;
+mod check;
 mod cleared;
 mod common;
 mod compare;

@@ -6,13 +6,16 @@ use crate::common;
 
 use common::signals::{end, wait_for_handler, wait_until};
 use common::{
-    Run, assert_refused, command, directory, json, names, refused, results_in, run, tree,
+    Run, assert_refused, command, directory, json_with_code, names, refused, results_in, run, tree,
 };
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Child, Command};
+
+/// A short check, which calls no card genuine.
+const CHECK: [&str; 4] = ["check", "--allow-root-file-system", "--limit", "1MiB"];
 
 /// Writes for the given number of hundredths of a second.
 fn paced(writes: u32) -> String {
@@ -68,17 +71,16 @@ fn a_killed_bench_is_named_by_the_next_bench_and_check() {
     assert_eq!(bench.stderr, named);
     let check = run(
         own.path(),
-        &["check", "-q", "--limit", "1MiB", "--", "-my card"],
+        &[&CHECK[..], &["-q", "--", "-my card"]].concat(),
     );
-    assert_eq!(check.code, Some(0), "{}", check.stderr);
+    assert_eq!(check.code, Some(6), "{}", check.stderr);
     assert_eq!(check.stderr, named);
     assert!(tree(&card) == before, "nothing was removed");
     let mut shell = Command::new("sh");
     let removed = shell.args(["-c", remedy]).current_dir(own.path()).status();
     assert!(removed.unwrap().success());
     assert_eq!(names(&card), ["mine"]);
-    let args = ["check", "./-my card", "--limit", "1MiB"];
-    json(own.path(), &args);
+    json_with_code(own.path(), &[&CHECK[..], &["./-my card"]].concat(), 6);
 }
 
 /// The first run to begin is the first to end.
@@ -113,9 +115,14 @@ fn a_link_in_place_of_the_folder_is_not_followed() {
 #[test]
 fn a_directory_that_is_renamed_is_cleared_where_it_is() {
     let own = directory();
-    for (args, folder) in [
-        (&["bench", "--workload", "paced.toml"][..], "writeTimeTemp"),
-        (&["check", "--limit", "64MiB"], "cardiograph-check-0"),
+    let check = ["check", "--allow-root-file-system", "--limit", "64MiB"];
+    for (args, folder, code) in [
+        (
+            &["bench", "--workload", "paced.toml"][..],
+            "writeTimeTemp",
+            0,
+        ),
+        (&check, "cardiograph-check-0", 6),
     ] {
         let (card, moved) = (own.path().join("card"), own.path().join("moved"));
         fs::create_dir(&card).unwrap();
@@ -126,7 +133,7 @@ fn a_directory_that_is_renamed_is_cleared_where_it_is() {
         wait_until(|| card.join(folder).exists());
         fs::rename(&card, &moved).unwrap();
         let run = finished(child);
-        assert_eq!(run.code, Some(0), "{args:?}: {}", run.stderr);
+        assert_eq!(run.code, Some(code), "{args:?}: {}", run.stderr);
         assert_eq!(names(&moved), [""; 0], "{args:?}");
         fs::remove_dir(&moved).unwrap();
     }
@@ -156,7 +163,7 @@ fn a_folder_that_cannot_be_removed_is_named() {
     let args = [
         &["bench", "--workload", "paced.toml"][..],
         &["bench", "--workload", "paced.toml", "--precondition"],
-        &["check", "--limit", "1MiB"],
+        &CHECK,
     ];
     for args in args {
         if !attribute("+a") {
@@ -443,7 +450,7 @@ fn remedies_lead_to_a_run() {
     assert_eq!(small.code, Some(2));
     let words = "too small for a check; use 1MiB or more";
     assert!(small.stderr.contains(words), "{}", small.stderr);
-    json(own.path(), &["check", "card", "--limit", "1MiB"]);
+    json_with_code(own.path(), &[&CHECK[..], &["card"]].concat(), 6);
     let long = run(own.path(), &["bench", "card", "--for", "999999999999y"]);
     assert_eq!(long.code, Some(2));
     let words = "out of range; use 1ns to 584 years";

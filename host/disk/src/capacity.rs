@@ -70,6 +70,43 @@ impl Capacity {
     }
 }
 
+/// Answer to the question whether a device keeps data everywhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// At least 99 % of the capacity was written and read back without a fault.
+    Genuine,
+    /// A block lost its data or failed.
+    Fake,
+    /// No fault was found, and less than 99 % of the capacity was written and read back.
+    NotTested,
+}
+
+/// Least share of the capacity, in %, that has to be tested before a device is called genuine.
+const GENUINE_PERCENT: u128 = 99;
+
+/// Judges a device from the check of its capacity. `device_bytes` is the size of the whole device, if it is known;
+/// `failed_calls` counts failures outside the check.
+pub fn verdict(
+    capacity: Option<&Capacity>,
+    device_bytes: Option<u64>,
+    failed_calls: u64,
+) -> Verdict {
+    let is_honest = capacity.is_none_or(Capacity::is_honest);
+    if !is_honest || failed_calls > 0 {
+        return Verdict::Fake;
+    }
+    let tested_bytes = capacity.map_or(0, |capacity| capacity.tested_bytes);
+    match device_bytes {
+        Some(bytes @ 1..)
+            if u128::from(tested_bytes) * 100 >= u128::from(bytes) * GENUINE_PERCENT =>
+        {
+            Verdict::Genuine
+        }
+        _ => Verdict::NotTested,
+    }
+}
+
 /// A block that lost its data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {

@@ -18,6 +18,9 @@ const NAMES_MAX: u32 = 10_000;
 /// Free space left for the file system's own structures, at least, in bytes.
 const RESERVE_BYTES: u64 = 4 << 20;
 
+/// The same as a share of the free space: small enough that an empty card is tested to 99 % of its capacity.
+const RESERVE_SHARE: u64 = 400;
+
 /// Capacities are multiples of this.
 const UNIT_BYTES: u64 = 1 << 20;
 
@@ -73,7 +76,7 @@ impl FreeSpace {
     pub fn of(directory: &Path, limit_bytes: u64) -> io::Result<FreeSpace> {
         let directory = Folder::open(directory)?;
         let free_bytes = directory.space()?.free_bytes;
-        let reserve_bytes = RESERVE_BYTES.max(free_bytes / 100);
+        let reserve_bytes = RESERVE_BYTES.max(free_bytes / RESERVE_SHARE);
         let usable_bytes = free_bytes.saturating_sub(reserve_bytes);
         let (name, folder) = create_folder(&directory)?;
         Ok(FreeSpace {

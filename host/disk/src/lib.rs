@@ -24,6 +24,7 @@ mod marker;
 mod medium;
 mod mounts;
 mod pattern;
+mod place;
 mod program;
 mod raw;
 mod read;
@@ -33,8 +34,8 @@ mod store;
 mod system;
 
 pub use capacity::{
-    Capacity, CapacityPlan, FAILED_IN_A_ROW_MAX, Finding, SPACING_BYTES, Stopped, check_capacity,
-    pass_bytes,
+    Capacity, CapacityPlan, FAILED_IN_A_ROW_MAX, Finding, SPACING_BYTES, Stopped, Verdict,
+    check_capacity, pass_bytes, verdict,
 };
 pub use error::{DiskError, Failed, Resized};
 pub use file_system::FileSystem;
@@ -43,6 +44,7 @@ pub use identity::{Fact, Identity};
 pub use left::{FolderLeft, folders_left};
 pub use marker::Marker;
 pub use medium::{Aligned, Medium};
+pub use place::{Place, PlaceKind};
 pub use program::without_setpriv;
 pub use raw::RawDisk;
 pub use read::read_workload;

@@ -7,6 +7,8 @@ pub(crate) struct Mount {
     pub number: String,
     /// Mount point.
     pub point: String,
+    /// Type of the file system, such as `vfat`.
+    pub file_system: String,
     /// Source, such as `/dev/sdb1`.
     pub source: String,
 }
@@ -16,10 +18,12 @@ impl Mount {
     fn parse(line: &str) -> Option<Mount> {
         let (before, after) = line.split_once(" - ")?;
         let mut before = before.split(' ').skip(2);
+        let mut after = after.split(' ');
         Some(Mount {
             number: before.next()?.to_string(),
             point: unescaped(before.nth(1)?),
-            source: unescaped(after.split(' ').nth(1)?),
+            file_system: after.next()?.to_string(),
+            source: unescaped(after.next()?),
         })
     }
 }
@@ -67,6 +71,7 @@ mod tests {
         let expected = Mount {
             number: String::from("8:17"),
             point: String::from("/mnt/my card"),
+            file_system: String::from("vfat"),
             source: String::from("/dev/sdb1"),
         };
         assert_eq!(mounts(line), [expected]);

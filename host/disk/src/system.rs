@@ -148,7 +148,7 @@ impl System {
     }
 
     /// Returns a device number and those of all devices below it: those that hold a logical volume or a RAID.
-    fn below(&self, number: &str) -> Vec<String> {
+    pub(crate) fn below(&self, number: &str) -> Vec<String> {
         let mut all = vec![number.to_string()];
         let mut next = 0;
         while let Some(number) = all.get(next) {
@@ -297,7 +297,7 @@ impl System {
     }
 
     /// Reads a file below `/proc`; empty if it cannot be read.
-    fn proc_text(&self, name: &str) -> String {
+    pub(crate) fn proc_text(&self, name: &str) -> String {
         let bytes = fs::read(self.proc.join(name)).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
     }
@@ -347,13 +347,13 @@ fn is_same(a: &str, b: &str) -> bool {
     a == b || number(a).is_some_and(|a| number(b) == Some(a))
 }
 
-fn block_device_number(path: &str) -> Option<String> {
+pub(crate) fn block_device_number(path: &str) -> Option<String> {
     let metadata = fs::metadata(path).ok()?;
     let (major, minor) = device_number(&metadata);
     is_block_device(&metadata).then(|| format!("{major}:{minor}"))
 }
 
-fn name_of(path: &Path) -> String {
+pub(crate) fn name_of(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default();
     name.to_string_lossy().into_owned()
 }

@@ -1,8 +1,8 @@
 //! Fake cards that claim 64 GiB, in memory: the quick check finds all of them, and passes honest ones.
 
 use cardiograph_disk::{
-    Capacity, CapacityPlan, Medium, SPACING_BYTES, Stopped, check_capacity, measure_speed,
-    pass_bytes, read_workload,
+    Capacity, CapacityPlan, Medium, SPACING_BYTES, Stopped, Verdict, check_capacity, measure_speed,
+    pass_bytes, read_workload, verdict,
 };
 use cardiograph_workload::{Activity, Clock, Observer, Operation, Phase, Workload};
 use std::collections::{HashMap, VecDeque};
@@ -506,4 +506,30 @@ fn a_file_system_that_refuses_a_call_is_no_fake() {
             matches!(&checked, Err(Stopped::Failed(ended)) if ended.source.kind() == kind);
         assert!(is_same, "{kind:?}: {checked:?}");
     }
+}
+
+#[test]
+fn a_verdict_needs_99_percent_or_a_single_fault() {
+    let tested = |tested_bytes: u64, wrong_blocks: u64| Capacity {
+        claimed_bytes: 1000,
+        tested_bytes,
+        wrong_blocks,
+        ..Capacity::default()
+    };
+    let of = |capacity: Option<&Capacity>, device: u64| verdict(capacity, Some(device), 0);
+    assert_eq!(of(Some(&tested(990, 0)), 1000), Verdict::Genuine);
+    assert_eq!(of(Some(&tested(989, 0)), 1000), Verdict::NotTested);
+    assert_eq!(of(Some(&tested(990, 0)), 1001), Verdict::NotTested);
+    assert_eq!(of(Some(&tested(1000, 1)), 1000), Verdict::Fake);
+    assert_eq!(of(Some(&tested(1, 1)), 1000), Verdict::Fake);
+    assert_eq!(of(None, 1000), Verdict::NotTested);
+    // Of an unknown size, any share may have been tested.
+    assert_eq!(verdict(Some(&tested(1000, 0)), None, 0), Verdict::NotTested);
+    assert_eq!(verdict(None, Some(1000), 1), Verdict::Fake);
+    // A product of 64 bits would overflow.
+    let huge = Capacity {
+        tested_bytes: u64::MAX,
+        ..Capacity::default()
+    };
+    assert_eq!(verdict(Some(&huge), Some(u64::MAX), 0), Verdict::Genuine);
 }

@@ -1,6 +1,6 @@
 //! Identity and refusals, on invented trees of `/sys` and `/proc`.
 
-use cardiograph_disk::{DiskError, System};
+use cardiograph_disk::{DiskError, PlaceKind, System};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -345,4 +345,45 @@ fn a_loop_device_on_swap_space_is_refused() {
         "{text}"
     );
     assert!(text.contains(&format!("swapoff {image}")), "{text}");
+}
+
+/// The device of a directory is the whole disk below its partition; a directory of the root file system shows that no card
+/// is mounted there.
+#[test]
+fn a_directory_has_a_device_and_a_kind() {
+    let computer = Computer::new();
+    let folder = |name: &str| {
+        let path = computer.sys().join(name);
+        fs::create_dir_all(&path).unwrap();
+        fs::canonicalize(path).unwrap()
+    };
+    let (card, plain, memory) = (folder("card"), folder("plain"), folder("memory"));
+    let (btrfs, bind) = (folder("btrfs"), folder("bind"));
+    let mounts = format!(
+        "{ROOT_MOUNT}30 22 179:1 / {} rw - vfat /dev/mmcblk0p1 rw\n\
+         31 22 0:40 / {} rw - tmpfs tmpfs rw\n32 22 0:41 /home {} rw - btrfs none rw\n\
+         33 22 8:1 /srv {} rw - ext4 /dev/sda1 rw\n",
+        card.display(),
+        memory.display(),
+        btrfs.display(),
+        bind.display()
+    );
+    computer.proc(&mounts, NO_SWAPS);
+    let place = |path: &Path| computer.system().place(path).unwrap();
+    let below = folder("card/photos");
+    let of_card = place(&below);
+    assert_eq!(of_card.kind, PlaceKind::Mounted);
+    assert_eq!(of_card.file_system, "vfat");
+    assert_eq!(of_card.device.as_deref(), Some("/dev/mmcblk0"));
+    assert_eq!(of_card.device_bytes, Some(31_116_288 * 512));
+    assert_eq!(Path::new(&of_card.mount_point), card);
+    assert_eq!(place(&plain).kind, PlaceKind::Root);
+    assert_eq!(place(&bind).kind, PlaceKind::Root);
+    assert_eq!(place(&memory).kind, PlaceKind::Memory);
+    assert_eq!(place(&memory).device_bytes, None);
+    // Perhaps on several disks.
+    assert_eq!(
+        (place(&btrfs).kind, place(&btrfs).device),
+        (PlaceKind::Mounted, None)
+    );
 }
