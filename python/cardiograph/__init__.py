@@ -151,14 +151,14 @@ def simulate(config=None, *, progress=True, **settings):
 
     Args:
         config: dict of settings, which keyword arguments replace:
-            ``target`` (default ``"sim:generic-16g-class10@esp32"``),
+            ``target`` (default ``"sim:team-8g@esp32"``),
             ``workload`` (name or TOML file, default ``"blinky-stream-512"``),
             ``seed`` (default 1).
 
     Returns:
         `Trace`: one row per operation, of shape (n, 6); times in ns of the card's clock.
     """
-    defaults = {"target": "sim:generic-16g-class10@esp32", "workload": "blinky-stream-512", "seed": 1}
+    defaults = {"target": "sim:team-8g@esp32", "workload": "blinky-stream-512", "seed": 1}
     chosen = _settings_of("simulate", config, settings, defaults)
     watch = _callback(progress, "simulating")
     return Trace(_native.simulate(chosen["target"], chosen["workload"], chosen["seed"], watch))
@@ -169,7 +169,7 @@ def record(config=None, *, progress=True, **settings):
 
     Args:
         config: dict of settings, which keyword arguments replace:
-            ``target`` (default ``"sim:generic-16g-class10@esp32"``),
+            ``target`` (default ``"sim:team-8g@esp32"``),
             ``rate_hz`` (samples per second, default 860), ``sample_bytes`` (default 100),
             ``run_s`` (length in s, default 60), ``buffer_bytes`` (default 65536),
             ``durability_window_ms`` (default 1000), ``policy`` (``"stream"``, ``"naive"``, ``"keep-open"`` or
@@ -179,7 +179,7 @@ def record(config=None, *, progress=True, **settings):
         dict: the result of ``cardiograph record --json``.
     """
     defaults = {
-        "target": "sim:generic-16g-class10@esp32",
+        "target": "sim:team-8g@esp32",
         "rate_hz": 860,
         "sample_bytes": 100,
         "run_s": 60,

@@ -63,7 +63,7 @@ pub fn compare(
         in_background(Watch::new(&progress, total), move |job| {
             let reports = paths.iter().map(|path| report(path, &options, job));
             let reports = reports.collect::<PyResult<Vec<_>>>()?;
-            json(&comparison::compare(&reports).map_err(error)?)
+            json(&comparison::compare(&reports, &comparison::Need::default()).map_err(error)?)
         })
     })
 }

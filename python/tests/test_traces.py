@@ -37,7 +37,7 @@ def test_a_simulated_trace_is_that_of_the_command(trace, command, tmp_path):
     assert code == 0, err
     expected = pyarrow.parquet.read_table(path)
     assert trace.to_arrow().to_pydict() == expected.to_pydict()
-    assert (trace.kind, trace.target) == ("trace", "sim:generic-16g-class10@esp32")
+    assert (trace.kind, trace.target) == ("trace", "sim:team-8g@esp32")
 
 
 def test_all_readers_see_the_same_table(trace, parquet):

@@ -169,13 +169,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             loaded
         };
         let loaded = loaded.map_err(Failure::new)?;
-        let report = figures_at_rate(loaded, outputs.threshold_ns(), args.rate);
+        let mut report = figures_at_rate(loaded, outputs.threshold_ns(), args.rate);
         if args.rate.is_some() && report.summary.cadence.is_none() {
             return Err(Failure::new(format!(
                 "{}: is not a recording, so --rate does not apply; omit it",
                 report.about.target
             )));
         }
+        args.reporting.answer(&mut report);
         reports.push(report);
     }
     if let Some(scope) = &args.scope {

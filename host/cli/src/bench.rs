@@ -169,7 +169,10 @@ pub fn measure_loops(
     interrupt: &Interrupt,
     run: &mut dyn FnMut(Option<Pace>) -> Result<Measured, Failure>,
 ) -> Result<(Option<Report>, Option<Failure>), Failure> {
-    let (closed, failed) = reported(run(None)?, threshold_ns);
+    let (mut closed, failed) = reported(run(None)?, threshold_ns);
+    if let Some(report) = &mut closed {
+        args.reporting.answer(report);
+    }
     let (Some(rate_hz), Some(closed)) = (args.rate, &closed) else {
         return Ok((closed, failed));
     };
@@ -181,6 +184,9 @@ pub fn measure_loops(
     let (mut open, failed) = reported(measured, threshold_ns);
     if let (Some(report), Some(origin_ns)) = (&mut open, origin_ns) {
         report.summary.open_loop = open_loop(report, closed, rate_hz, origin_ns);
+    }
+    if let Some(report) = &mut open {
+        args.reporting.answer(report);
     }
     Ok((open, failed))
 }
@@ -244,6 +250,7 @@ fn run_on_board(port: &str, args: &Args, outputs: &Outputs) -> Result<(), Failur
     if !trace.is_empty() {
         let mut report = figures_of(Loaded::Trace(trace), outputs.threshold_ns());
         report.warnings = warnings;
+        args.reporting.answer(&mut report);
         reports.push(report);
     }
     let done = finish(outputs, &reports, None, &interrupt);

@@ -1,6 +1,7 @@
 //! `--fail-if`: conditions on figures that make a command fail.
 
 use crate::failure::{BAD, Failure, print_error};
+use cardiograph_plan::Plan;
 use cardiograph_report::values::{bytes, duration};
 use cardiograph_report::{CadenceSummary, Report, units};
 
@@ -81,6 +82,12 @@ pub enum Figure {
     Late,
     /// Missing samples of a recording.
     Missing,
+    /// Buffer that a plan needs.
+    Needed,
+    /// Share of runs that lose samples.
+    Risk,
+    /// Sustained rate with the buffer of a plan.
+    SustainedInPlan,
 }
 
 /// Kind of a value, and of the limits that it can be compared with.
@@ -89,6 +96,8 @@ enum Unit {
     Time,
     Rate,
     Number,
+    Size,
+    Share,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,7 +121,10 @@ impl Operator {
 
 impl Figure {
     fn named(name: &str) -> Result<Figure, String> {
-        if let Some(rest) = name.strip_prefix("sustained") {
+        if let Some(rest) = name
+            .strip_prefix("sustained")
+            .filter(|rest| !rest.is_empty())
+        {
             let size = rest
                 .trim()
                 .strip_prefix('(')
@@ -134,6 +146,9 @@ impl Figure {
             "lost" | "samples_lost" => Figure::Lost,
             "late" | "cadence.late_samples" => Figure::Late,
             "missing" | "cadence.missing_samples" => Figure::Missing,
+            "sustained" => Figure::SustainedInPlan,
+            "needed" => Figure::Needed,
+            "risk" => Figure::Risk,
             _ => return Err(format!("{name:?} is not a figure; --help lists them")),
         };
         Ok(figure)
@@ -141,7 +156,9 @@ impl Figure {
 
     fn unit(self) -> Unit {
         match self {
-            Figure::Throughput | Figure::Sustained(_) => Unit::Rate,
+            Figure::Throughput | Figure::Sustained(_) | Figure::SustainedInPlan => Unit::Rate,
+            Figure::Needed => Unit::Size,
+            Figure::Risk => Unit::Share,
             Figure::Stalls | Figure::Lost | Figure::Late | Figure::Missing => Unit::Number,
             _ => Unit::Time,
         }
@@ -149,7 +166,16 @@ impl Figure {
 
     /// Returns true for the figures of writes, which `bench`, `analyze` and `compare` have.
     fn is_of_writes(self) -> bool {
-        !matches!(self, Figure::Lost | Figure::Late | Figure::Missing)
+        let is_other = matches!(self, Figure::Lost | Figure::Late | Figure::Missing);
+        !is_other && !self.is_of_plan()
+    }
+
+    /// Returns true for the figures of `plan`.
+    fn is_of_plan(self) -> bool {
+        matches!(
+            self,
+            Figure::Needed | Figure::Risk | Figure::SustainedInPlan
+        )
     }
 
     /// Returns the percentile in millionths.
@@ -188,7 +214,7 @@ impl Figure {
                 .map(|count| count as f64),
             Figure::Throughput => summary.throughput_bytes_per_s.mean,
             Figure::Sustained(buffer_bytes) => report.sustained_bytes_per_s(buffer_bytes),
-            Figure::Lost => None,
+            Figure::Lost | Figure::Needed | Figure::Risk | Figure::SustainedInPlan => None,
             Figure::Late => summary
                 .cadence
                 .as_ref()
@@ -245,6 +271,16 @@ impl Unit {
                 Some(size) => bytes(size).map(|bytes| bytes as f64),
                 None => Err("expected a rate, such as 500kB/s".to_string()),
             },
+            Unit::Size => bytes(text).map(|bytes| bytes as f64),
+            Unit::Share => {
+                let number = text
+                    .strip_suffix('%')
+                    .map(|number| number.trim().parse::<f64>());
+                match number {
+                    Some(Ok(percent)) if (0.0..=100.0).contains(&percent) => Ok(percent / 100.0),
+                    _ => Err("expected a share from 0% to 100%, such as 0.1%".to_string()),
+                }
+            }
             Unit::Number => match text.parse::<u64>() {
                 Ok(number) => Ok(number as f64),
                 Err(_) => Err("expected a whole number".to_string()),
@@ -258,6 +294,10 @@ impl Unit {
         match self {
             Unit::Time if is_near => format!("{value} us"),
             Unit::Rate if is_near => format!("{value} B/s"),
+            Unit::Size if is_near => format!("{value} B"),
+            Unit::Share if is_near => format!("{} %", value * 100.0),
+            Unit::Size => units::bytes(value),
+            Unit::Share => units::percent(value),
             Unit::Time => units::time(value),
             Unit::Rate => units::rate(value),
             Unit::Number => units::count(value as u64),
@@ -267,16 +307,14 @@ impl Unit {
 
 /// Parses a condition on writes.
 pub fn of_writes(text: &str) -> Result<Condition, String> {
-    parsed(
-        text,
-        Figure::is_of_writes,
-        "this command has no such figure",
-    )
+    let why =
+        "this command has no such figure; sustained needs a buffer size, as in sustained(64KiB)";
+    parsed(text, Figure::is_of_writes, why)
 }
 
 /// Parses a condition on writes or on a recording.
 pub fn of_input(text: &str) -> Result<Condition, String> {
-    let is_known = |figure: Figure| figure != Figure::Lost;
+    let is_known = |figure: Figure| figure != Figure::Lost && !figure.is_of_plan();
     parsed(
         text,
         is_known,
@@ -288,6 +326,18 @@ pub fn of_input(text: &str) -> Result<Condition, String> {
 pub fn of_recorder(text: &str) -> Result<Condition, String> {
     let is_known = |figure: Figure| matches!(figure, Figure::Lost | Figure::Max);
     parsed(text, is_known, "record has the figures lost and max")
+}
+
+/// Parses a condition on a plan.
+pub fn of_plan(text: &str) -> Result<Condition, String> {
+    let why = "plan has the figures needed, risk and sustained";
+    parsed(text, Figure::is_of_plan, why)
+}
+
+/// Parses a condition on a sweep.
+pub fn of_sweep(text: &str) -> Result<Condition, String> {
+    let is_known = |figure: Figure| figure == Figure::Risk;
+    parsed(text, is_known, "sweep has the figure risk")
 }
 
 const EXPECTED: &str = "expected a figure, one of > >= < <=, and a limit, such as 'p99 > 20ms'";
@@ -385,6 +435,77 @@ pub fn check_recordings(
     concluded(&failures, done)
 }
 
+/// Plan of a card, or the answer for a card that was not measured.
+pub struct Planned<'a> {
+    /// Name of the card.
+    pub name: String,
+    /// Plan of a card.
+    pub plan: Option<&'a Plan>,
+    /// Buffer that the specification asks for, without a card.
+    pub specified_bytes: Option<u64>,
+    /// Buffer of the logger.
+    pub buffer_bytes: u64,
+}
+
+impl Planned<'_> {
+    fn value(&self, figure: Figure) -> Result<f64, String> {
+        let buffer_bytes = self.buffer_bytes;
+        let Some(plan) = self.plan else {
+            let specified = self.specified_bytes.filter(|_| figure == Figure::Needed);
+            let specified = specified.map(|bytes| bytes as f64);
+            return specified.ok_or("no card was measured".to_string());
+        };
+        let value = match figure {
+            Figure::Needed => plan.worst_backlog_bytes(),
+            Figure::Risk if plan.is_beyond_prediction() && plan.worst_backlog_bytes().is_some() => {
+                return Err("the measurement is too short for this run".to_string());
+            }
+            Figure::Risk => plan.worst_risk(buffer_bytes),
+            _ => match &plan.ensemble {
+                Some(all) => all
+                    .buffer(buffer_bytes)
+                    .map(|row| row.sustained_bytes_per_s.low),
+                None => plan
+                    .buffer(buffer_bytes)
+                    .map(|row| row.sustained_bytes_per_s),
+            },
+        };
+        value.ok_or("no buffer is enough for this rate".to_string())
+    }
+}
+
+/// Checks the conditions on every plan; prints those that fail.
+pub fn check_plans<'a>(
+    conditions: &[Condition],
+    plans: impl IntoIterator<Item = Planned<'a>>,
+    done: Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut failures = Vec::new();
+    for planned in plans {
+        for condition in conditions {
+            let failure = condition.failure(planned.value(condition.figure));
+            failures.extend(failure.map(|why| format!("{}: {why}", planned.name)));
+        }
+    }
+    concluded(&failures, done)
+}
+
+/// Checks the conditions on named shares; prints those that fail.
+pub fn check_shares(
+    conditions: &[Condition],
+    shares: impl IntoIterator<Item = (String, f64)>,
+    done: Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut failures = Vec::new();
+    for (name, share) in shares {
+        for condition in conditions {
+            let failure = condition.failure(Ok(share));
+            failures.extend(failure.map(|why| format!("{name}: {why}")));
+        }
+    }
+    concluded(&failures, done)
+}
+
 /// Prints the failed conditions and determines the result of the command.
 fn concluded(failures: &[String], done: Result<(), Failure>) -> Result<(), Failure> {
     for failure in failures {
@@ -456,6 +577,8 @@ mod tests {
             "lost > 0",
             "late > 0",
             "> 3ms",
+            "needed > 1KiB",
+            "risk > 1%",
             "p99 >> 3ms",
         ] {
             assert!(of_writes(text).is_err(), "{text}");
@@ -464,5 +587,12 @@ mod tests {
         assert!(of_recorder("lost > 0").is_ok());
         assert!(of_input("missing > 0").is_ok());
         assert!(of_input("lost > 0").is_err());
+        assert!(of_input("risk > 1%").is_err());
+        assert!(of_plan("risk > 0.1 %").is_ok() && of_plan("needed >= 32KiB").is_ok());
+        assert!(of_plan("sustained < 500kB/s").is_ok());
+        for text in ["risk > 1", "risk > 101%", "needed > 3ms", "p99 > 3ms"] {
+            assert!(of_plan(text).is_err(), "{text}");
+        }
+        assert!(of_sweep("risk > 0%").is_ok() && of_sweep("needed > 1KiB").is_err());
     }
 }

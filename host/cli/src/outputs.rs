@@ -3,7 +3,7 @@
 use crate::failure::{DOUBTFUL, Failure, print, print_error};
 use crate::json;
 use crate::shared::{self, Shared};
-use cardiograph_report::values::duration;
+use cardiograph_report::values::{buffer_bytes, duration};
 use cardiograph_report::{Report, distribution, page, table};
 use cardiograph_trace::{
     NewFile, Results, ResultsOf, Trace, WriteError, quoted, write_csv_to, write_parquet_to,
@@ -20,6 +20,10 @@ pub struct Reporting {
     /// Writes slower than this belong to a stall [default: derived from the trace]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub stall_threshold: Option<Duration>,
+
+    /// Buffer for which the first line states the sustained rate [default: 64KiB]
+    #[arg(long, value_name = "SIZE", value_parser = buffer_bytes)]
+    pub buffer: Option<u64>,
 
     /// Write the figures as JSON; - is standard output
     #[arg(long, value_name = "FILE")]
@@ -53,6 +57,15 @@ pub struct Reporting {
 
     #[command(flatten)]
     pub shared: Shared,
+}
+
+impl Reporting {
+    /// Makes a report answer for the buffer that the command line names.
+    pub fn answer(&self, report: &mut Report) {
+        if let Some(bytes) = self.buffer {
+            report.answer_buffer_bytes = bytes;
+        }
+    }
 }
 
 /// Layout of a CSV.
@@ -278,8 +291,9 @@ impl<'a> Outputs<'a> {
         let columns = usize::from(Term::stdout().size_checked().map_or(COLUMNS, |size| size.1));
         let of_stalls = |text: &str| format!("{DOUBTFUL}{text}{DOUBTFUL:#}");
         for report in reports {
-            self.show(&table::text(report))?;
+            self.show(&table::figures(report))?;
             self.show(&distribution::text(report, columns, of_stalls))?;
+            self.show(&table::notes(report))?;
         }
         Ok(())
     }

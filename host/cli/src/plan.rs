@@ -1,12 +1,13 @@
 //! `cardiograph plan`: buffer size and risk of a data logger on a card.
 
+use crate::conditions::{self, Condition, Planned};
 use crate::failure::{Failure, print, print_error};
 use crate::json;
 use crate::outputs::{self, is_standard_output};
 use crate::progress::Progress;
 use crate::shared::Shared;
 use crate::target;
-use cardiograph_plan::{Logger, Plan, Ranking, plan_file, plan_simulated, text};
+use cardiograph_plan::{Logger, Plan, Ranking, Unmeasured, plan_file, plan_simulated, text};
 use cardiograph_report::values::{buffer_bytes, run_time, sample_rate_hz, whole};
 use cardiograph_sim_card::{Board, Profile};
 use cardiograph_trace::{ReadOptions, read_with_progress};
@@ -16,18 +17,20 @@ use std::time::Duration;
 /// Find the buffer size that a data logger needs, and the risk of losing samples.
 #[derive(clap::Args)]
 #[command(after_help = "\
-A simulated card is measured with the recorder's write pattern: one continuous multi-block write. If it is an ensemble,
-every member is measured; the plan gives median and range. A trace, in any format that `analyze` reads, is used as it
-is. Several cards are ranked by the risk of losing samples with the given buffer.
+The first line is the answer. Without a card, it is the buffer that the SD specification asks for. A simulated card is
+measured with the recorder's way of writing, one continuous multi-block write; of an ensemble, every member is measured,
+and the worst one counts. A trace, in any format that `analyze` reads, is used as it is. Several cards are ranked by the
+risk of losing samples with the given buffer.
 
 Examples:
+  cardiograph plan --rate 860 --sample-bytes 100                a card that was not measured
   cardiograph plan card.parquet --rate 860 --sample-bytes 100   a logger of 860 samples/s of 100 B
   cardiograph plan sim:generic-16g-class10@esp32 --rate 1000 --sample-bytes 64 --for 7days --buffer 32KiB
   cardiograph plan a.parquet b.parquet --rate 860 --sample-bytes 100 --buffer 32KiB   which card is best
   cardiograph plan times.csv --rate 8 --sample-bytes 81 --block-bytes 2048 --json plan.json")]
 pub struct Args {
-    /// A trace of writes, or a simulated card as sim:CARD@BOARD (names or TOML files); several are ranked
-    #[arg(value_name = "TRACE|sim:CARD@BOARD", required = true)]
+    /// A trace of writes, or a simulated card as sim:CARD@BOARD (names or TOML files); several are ranked [default: a card that was not measured]
+    #[arg(value_name = "TRACE|sim:CARD@BOARD")]
     pub sources: Vec<String>,
 
     /// Rank simulated cards along with measured ones
@@ -54,6 +57,12 @@ pub struct Args {
     #[arg(long = "block-bytes", value_name = "BYTES", default_value_t = 512, value_parser = whole::<u64>(1..=1 << 30))]
     pub block: u64,
 
+    /// Exit with code 5 if a condition holds for any card; may be repeated. Figures: needed, the largest backlog of the worst
+    /// member, as in 'needed > 32KiB'; risk, the upper limit of the share of runs that lose samples with --buffer, as in
+    /// 'risk > 1%'; and sustained, the rate with --buffer, as in 'sustained < 500kB/s'
+    #[arg(long, value_name = "CONDITION", value_parser = conditions::of_plan)]
+    pub fail_if: Vec<Condition>,
+
     /// Write the plan as JSON; - is standard output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -72,6 +81,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         run_s: args.run.as_secs_f64(),
         buffer_bytes: args.buffer,
     };
+    if args.sources.is_empty() {
+        return unmeasured(args, &logger);
+    }
     let cards = args.sources.iter().map(|source| Card::of(source, args));
     let cards = cards.collect::<Result<Vec<_>, _>>()?;
     let plans = cards.iter().map(|card| card.plan(args, &logger));
@@ -81,11 +93,40 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         [one] => text::text(&one.plan, args.buffer),
         _ => ranking.text(),
     };
+    show(args, &table)?;
+    let done = json::write(args.json.as_deref(), "plan", &ranking.cards);
+    let plans = ranking.cards.iter().map(|card| Planned {
+        name: card.plan.target.clone(),
+        specified_bytes: None,
+        plan: Some(&card.plan),
+        buffer_bytes: args.buffer,
+    });
+    conditions::check_plans(&args.fail_if, plans, done)
+}
+
+/// Answers for a card that was not measured.
+fn unmeasured(args: &Args, logger: &Logger) -> Result<(), Failure> {
+    let answer = Unmeasured::of(logger);
+    show(args, &answer.text())?;
+    let needed_bytes = answer.specification.sdxc_buffer_bytes;
+    let done = json::write(args.json.as_deref(), "plan", &[answer]);
+    let planned = Planned {
+        name: String::from("card not measured"),
+        specified_bytes: Some(needed_bytes),
+        plan: None,
+        buffer_bytes: args.buffer,
+    };
+    conditions::check_plans(&args.fail_if, [planned], done)
+}
+
+fn show(args: &Args, text: &str) -> Result<(), Failure> {
     match args.json.as_deref() {
-        Some(path) if is_standard_output(path) => print_error(&table),
-        _ => print(&table)?,
+        Some(path) if is_standard_output(path) => {
+            print_error(text);
+            Ok(())
+        }
+        _ => print(text),
     }
-    json::write(args.json.as_deref(), "plan", &ranking.cards)
 }
 
 /// Source of a plan.

@@ -29,6 +29,10 @@ const MESSAGE_WIDTH: u16 = 72;
 pub struct Progress {
     begun: Instant,
     total: u64,
+    /// Steps that were done before the first report.
+    before: Option<u64>,
+    /// Estimated time of all steps, which counts until the first of them is done.
+    expected: Option<Duration>,
     template: &'static str,
     bar: Option<ProgressBar>,
 }
@@ -54,10 +58,20 @@ impl Progress {
         Progress::of(steps_total, OF_STEPS)
     }
 
+    /// Uses an estimate of the remaining time until the first step is done.
+    pub fn expecting(self, expected: Duration) -> Progress {
+        Progress {
+            expected: Some(expected),
+            ..self
+        }
+    }
+
     fn of(total: u64, template: &'static str) -> Progress {
         Progress {
             begun: Instant::now(),
             total,
+            before: None,
+            expected: None,
             template,
             bar: None,
         }
@@ -88,6 +102,7 @@ impl Progress {
     /// Moves the bar; `message` gets the remaining time if it can be estimated.
     fn update(&mut self, done: u64, message: impl FnOnce(Option<String>) -> String) {
         let elapsed = self.begun.elapsed();
+        let before = *self.before.get_or_insert(done);
         if self.bar.is_none() && elapsed > SHOWN_AFTER && !shared::is_quiet() {
             let bar = ProgressBar::new(self.total).with_style(style(self.template));
             self.bar = Some(bar);
@@ -95,7 +110,14 @@ impl Progress {
         if let Some(bar) = &self.bar {
             bar.set_length(self.total);
             bar.set_position(done);
-            bar.set_message(message(left(elapsed, done, self.total)));
+            let steps = done.saturating_sub(before);
+            let steps_total = self.total.saturating_sub(before);
+            let expected = self.expected.filter(|_| steps == 0);
+            let left = match expected {
+                Some(expected) => Some(words(expected.saturating_sub(elapsed))),
+                None => left(elapsed, steps, steps_total),
+            };
+            bar.set_message(message(left));
         }
     }
 
@@ -162,8 +184,12 @@ fn left(elapsed: Duration, done: u64, total: u64) -> Option<String> {
     if left_s > 3e9 {
         return None;
     }
-    let left = Duration::from_secs(left_s.round() as u64);
-    Some(format!("{} left", humantime::format_duration(left)))
+    Some(words(Duration::from_secs_f64(left_s)))
+}
+
+fn words(left: Duration) -> String {
+    let left = Duration::from_secs(left.as_secs_f64().round() as u64);
+    format!("{} left", humantime::format_duration(left))
 }
 
 fn style(template: &str) -> ProgressStyle {

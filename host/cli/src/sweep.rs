@@ -1,5 +1,6 @@
 //! `cardiograph sweep`: thousands of simulated recordings, and the probability of loss.
 
+use crate::conditions::{self, Condition};
 use crate::failure::{Failure, print, print_error};
 use crate::interrupt::Interrupt;
 use crate::json;
@@ -11,10 +12,11 @@ use cardiograph_report::units;
 use cardiograph_report::values::whole;
 use cardiograph_sweep::{
     Answer, Checked, Figures, Finished, PlanDifference, ResultFolder, Sweep, check_sample,
-    check_with_recorder, compare_with_plan, html, markdown, run as run_sweep, text,
+    check_with_recorder, compare_with_plan, duration, html, markdown, run as run_sweep, text,
 };
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Simulate many recordings, and find the probability of losing samples.
 #[derive(clap::Args)]
@@ -49,6 +51,11 @@ pub struct Args {
     #[arg(long)]
     pub plan: bool,
 
+    /// Exit with code 5 if a condition holds for any combination, such as 'risk > 1%'; may be repeated. risk is the upper limit
+    /// of the probability that a recording loses samples, of the worst member
+    #[arg(long, value_name = "CONDITION", value_parser = conditions::of_sweep)]
+    pub fail_if: Vec<Condition>,
+
     /// Write the answer as JSON; - is standard output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -64,6 +71,9 @@ pub struct Args {
     #[command(flatten)]
     pub shared: Shared,
 }
+
+/// Estimated time from which a sweep is announced.
+const ANNOUNCED_FROM_S: f64 = 60.0;
 
 /// Runs or continues the sweep, then prints the answer.
 pub fn run(args: &Args) -> Result<(), Failure> {
@@ -119,7 +129,19 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         check: checked.as_ref(),
         plan_differences: plan.as_deref(),
     };
-    json::write(args.json.as_deref(), "sweep", &[figures])
+    let done = json::write(args.json.as_deref(), "sweep", &[figures]);
+    let risks = answer.cells.iter().map(|cell| {
+        let name = format!(
+            "sim:{}@{}, {}, {} Hz, {}",
+            cell.card,
+            cell.board,
+            cell.policy,
+            cell.rate_hz,
+            units::binary_bytes(cell.buffer_bytes)
+        );
+        (name, cell.range().1)
+    });
+    conditions::check_shares(&args.fail_if, risks, done)
 }
 
 fn read(path: &Path) -> Result<Sweep, Failure> {
@@ -142,7 +164,17 @@ fn compute(
 ) -> Result<(), Failure> {
     let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get());
     let threads = args.jobs.map_or_else(cores, usize::from);
-    let mut bar = Progress::over_steps(sweep.tasks());
+    let expected_s = sweep.cost_s() / threads as f64;
+    if expected_s > ANNOUNCED_FROM_S && !shared::is_quiet() {
+        print_error(&format!(
+            "All {} tasks take about {} with {threads} threads; the results of each part are saved, and a repeated command \
+             continues.\n",
+            units::count(sweep.tasks()),
+            duration(expected_s)
+        ));
+    }
+    let expected = Duration::try_from_secs_f64(expected_s).unwrap_or(Duration::MAX);
+    let mut bar = Progress::over_steps(sweep.tasks()).expecting(expected);
     let finished = run_sweep(sweep, folder, threads, &mut |progress| {
         bar.show(progress.done);
         go_on(interrupt)

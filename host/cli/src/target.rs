@@ -4,10 +4,11 @@ use crate::disk;
 use crate::failure::Failure;
 use cardiograph_sim_card::{Board, Profile};
 use cardiograph_store::{Directory, Io, StorageInfo};
+use cardiograph_trace::quoted_path;
 use clap::ValueEnum;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use std::ffi::OsString;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
 /// Returns the parser of a target's name.
@@ -31,7 +32,9 @@ pub fn check_name(name: &str) -> Result<(), Failure> {
 }
 
 /// Target of a measurement if the command line names none.
-pub const DEFAULT_TARGET: &str = "sim:generic-16g-class10@esp32";
+///
+/// Study 5 published its stalls: 130 to 170 ms, with blocks of 512 B.
+pub const DEFAULT_TARGET: &str = "sim:team-8g@esp32";
 
 /// Way in which writes to a directory reach the storage device.
 #[derive(Clone, Copy, ValueEnum)]
@@ -139,6 +142,19 @@ pub fn check_cleared(directory: &Directory) -> Result<(), Failure> {
     }
 }
 
+/// Returns true for the image of a card: by its name, or by the signature of a partition table or of FAT.
+fn is_image(path: &Path) -> bool {
+    let is_named = path
+        .extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("img"));
+    let has_signature = || {
+        let mut sector = [0; 512];
+        let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut sector));
+        read.is_ok() && sector.ends_with(&[0x55, 0xAA])
+    };
+    is_named || has_signature()
+}
+
 fn directory(name: &str, io: IoArg) -> Result<Target, Failure> {
     check_name(name)?;
     let path = Path::new(name);
@@ -153,6 +169,10 @@ fn directory(name: &str, io: IoArg) -> Result<Target, Failure> {
         ErrorKind::NotFound => Failure::new(format!(
             "{name}: no such directory; create it, or name a simulated card as sim:CARD@BOARD \
              (`cardiograph cards` lists them)"
+        )),
+        ErrorKind::NotADirectory if is_image(path) => Failure::new(format!(
+            "{name}: the image of a card, not a directory; mount it and name the mount point: mount -o loop {} DIRECTORY",
+            quoted_path(path)
         )),
         ErrorKind::NotADirectory => Failure::new(format!(
             "{name}: not a directory; name a directory on the storage device, or read a trace with \

@@ -285,3 +285,21 @@ fn every_output_that_cannot_be_written_is_named() {
     }
     assert_eq!(errors.lines().count(), 2, "{errors}");
 }
+
+/// An image has no directory to record to until it is mounted.
+#[test]
+fn the_image_of_a_card_is_named_with_the_command_that_mounts_it() {
+    let own = directory();
+    let mut sector = vec![0; 512];
+    sector[510..].copy_from_slice(&[0x55, 0xAA]);
+    fs::write(own.path().join("my card"), &sector).unwrap();
+    fs::write(own.path().join("card.img"), "").unwrap();
+    for (file, quoted) in [("my card", "'my card'"), ("card.img", "card.img")] {
+        let words = format!(
+            "{file}: the image of a card, not a directory; mount it and name the mount point: mount -o loop {quoted} DIRECTORY"
+        );
+        for command in ["record", "bench"] {
+            refused(own.path(), &[command, file], &[&words]);
+        }
+    }
+}

@@ -174,7 +174,7 @@ fn known_differences_are_found_and_equal_cards_are_not_told_apart() {
 }
 
 #[test]
-fn with_few_stalls_nothing_can_be_told() {
+fn with_few_stalls_only_the_medians_are_told_apart() {
     let own = directory();
     write_trace(
         &own.path().join("a.csv"),
@@ -188,25 +188,106 @@ fn with_few_stalls_nothing_can_be_told() {
         512,
     );
     let found = json(own.path(), &["compare", "a.csv", "b.csv"]);
-    for figure in ["median", "p99"] {
-        let verdict = verdict(&found, "B", figure);
-        assert_eq!(verdict["verdict"], "cannot_tell");
-        assert_eq!(verdict["ratio_interval"], Value::Null);
-        assert!(
-            verdict["reason"]
-                .as_str()
-                .unwrap()
-                .contains("B has 9 stalls"),
-            "{verdict}"
-        );
-    }
-    assert_eq!(
-        found["sides"][1]["latency_us"]["median"]["low"],
-        Value::Null
-    );
+    let p99 = verdict(&found, "B", "p99");
+    assert_eq!(p99["verdict"], "cannot_tell");
+    assert_eq!(p99["ratio_interval"], Value::Null);
+    let reason = p99["reason"].as_str().unwrap();
+    assert!(reason.contains("B has 9 stalls"), "{p99}");
+    // The median does not depend on the stalls.
+    assert_eq!(verdict(&found, "B", "median")["verdict"], "slower");
     assert_ne!(
         found["sides"][0]["latency_us"]["median"]["low"],
         Value::Null
+    );
+}
+
+/// Writes that last three times as long in every eighth, although both traces drift.
+#[test]
+fn a_difference_larger_than_the_drift_is_told() {
+    let own = directory();
+    let drifting = |quick_us: f64, seed| -> Vec<u64> {
+        let all = latencies_us(3000, quick_us, 30_000.0, seed)
+            .into_iter()
+            .enumerate();
+        all.map(|(i, us)| us + us * i as u64 / 6000).collect()
+    };
+    write_trace(&own.path().join("a.csv"), &drifting(2000.0, 1), 512);
+    write_trace(&own.path().join("b.csv"), &drifting(6000.0, 2), 512);
+    let found = json(own.path(), &["compare", "a.csv", "b.csv"]);
+    let median = verdict(&found, "B", "median");
+    assert_eq!(median["verdict"], "slower", "{median}");
+    assert!(median["ratio_interval"].is_null());
+    assert!(
+        median["reason"].as_str().unwrap().contains("every eighth"),
+        "{median}"
+    );
+}
+
+/// A buffer of 64 KiB absorbs the stalls of A, and not those of B; the third trace would fit into ten such buffers.
+#[test]
+fn the_first_line_decides_for_a_data_logger() {
+    let own = directory();
+    let traces = [
+        ("a.csv", latencies_us(8000, 1000.0, 30_000.0, 1)),
+        ("b.csv", latencies_us(8000, 1000.0, 600_000.0, 2)),
+        ("c.csv", latencies_us(1000, 500.0, 600.0, 3)),
+    ];
+    for (name, latencies) in &traces {
+        write_trace(&own.path().join(name), latencies, 512);
+    }
+    let args = ["compare", "c.csv", "a.csv", "b.csv"];
+    let found = json(own.path(), &args);
+    let rate = |side: usize| {
+        let rows = found["sides"][side]["sustained_rates"]
+            .as_array()
+            .unwrap()
+            .iter();
+        let row = rows.clone().find(|row| row["buffer_bytes"] == 65_536);
+        row.unwrap()["rate_bytes_per_s"].as_f64().unwrap()
+    };
+    assert!(rate(1) > 2.0 * rate(2));
+    let kb = |rate: f64| format!("{:.0} kB/s", rate / 1e3);
+    let answer = found["decision"]["answer"].as_str().unwrap();
+    let begin = format!("B: a 64 KiB buffer sustains {}, C ", kb(rate(1)));
+    assert!(
+        answer.starts_with(&begin)
+            && answer.contains(": take B; A is not known: 512 kB were measured"),
+        "{answer}"
+    );
+    assert_eq!(found["decision"]["take"], serde_json::json!(["B"]));
+    assert_eq!(found["decision"]["unknown"], serde_json::json!(["A"]));
+    let table = done(own.path(), &args);
+    assert_eq!(table.lines().next(), Some(answer));
+    assert!(!table.contains("no distribution fits"), "{table}");
+    // Every pair: B and C, too.
+    let pairs = found["verdicts"].as_array().unwrap().iter();
+    let pairs: Vec<String> = pairs
+        .map(|one| {
+            format!(
+                "{}{}",
+                one["base"].as_str().unwrap(),
+                one["side"].as_str().unwrap()
+            )
+        })
+        .collect();
+    assert_eq!(pairs, ["AB", "AB", "AC", "AC", "BC", "BC"]);
+    // A rate that only B sustains, and one that none does.
+    let need = ["--sample-bytes", "1000", "--rate"];
+    let of = |rate: f64| {
+        let hz = format!("{}", (rate / 1e3) as u64);
+        json(own.path(), &[&args[..], &need, &[&hz]].concat())
+    };
+    assert_eq!(
+        of(rate(1) * 0.9)["decision"]["take"],
+        serde_json::json!(["B"])
+    );
+    let none = of(rate(1) * 1.1);
+    assert_eq!(none["decision"]["take"], serde_json::json!([]));
+    assert!(
+        none["decision"]["answer"]
+            .as_str()
+            .unwrap()
+            .contains(": take none for ")
     );
 }
 

@@ -112,6 +112,32 @@ fn a_condition_that_cannot_be_decided_fails() {
     }
 }
 
+/// With 4 recordings without a loss, the upper limit is 60.2 % (Clopper and Pearson): 1 - 0.025^(1/4).
+#[test]
+fn conditions_on_a_sweep_decide_the_exit_code() {
+    let own = directory();
+    let spec = "mode = \"card\"\ncards = [\"class10-16g\"]\nrates_hz = [860]\nsample_bytes = 100\n\
+                buffers_bytes = [65536]\nrun_s = 60\nseeds = 4\n";
+    fs::write(own.path().join("s.toml"), spec).unwrap();
+    for (condition, code) in [("risk > 60.3%", 0), ("risk > 60.2%", 5), ("risk > 0%", 5)] {
+        let run = run(
+            own.path(),
+            &["sweep", "s.toml", "-q", "--fail-if", condition],
+        );
+        assert_eq!(run.code, Some(code), "{condition}: {}", run.stderr);
+        let words =
+            format!("sim:class10-16g@esp32, stream, 860 Hz, 64 KiB: --fail-if '{condition}' holds");
+        assert_eq!(run.stderr.contains(&words), code == 5, "{}", run.stderr);
+    }
+    let wrong = run(own.path(), &["sweep", "s.toml", "--fail-if", "p99 > 20ms"]);
+    assert_eq!(wrong.code, Some(2));
+    assert!(
+        wrong.stderr.contains("sweep has the figure risk"),
+        "{}",
+        wrong.stderr
+    );
+}
+
 /// The report rounds percentiles, by up to 0.8 %; a condition does not depend on it.
 #[test]
 fn percentiles_near_the_limit_are_exact() {

@@ -230,3 +230,24 @@ fn the_help_states_the_precedence_of_the_codes() {
         "the first in the order 1, 2, 4, 3, 5 is returned, and the code of a signal only if none";
     assert!(help.contains(order), "{help}");
 }
+
+/// 19 options in one list are not found by anybody.
+#[test]
+fn the_help_of_record_has_four_groups() {
+    let own = directory();
+    let help = run(own.path(), &["record", "--help"]).stdout;
+    let at = |heading: &str| help.find(&format!("\n{heading}:\n")).unwrap();
+    let groups = ["Samples", "Writing", "Results", "Server"].map(at);
+    assert!(groups.is_sorted(), "{help}");
+    let ends = groups.iter().skip(1).copied().chain([help.len()]);
+    for ((start, end), options) in groups.iter().zip(ends).zip([
+        &["--rate", "--samples <", "--for"][..],
+        &["--buffer", "--policy", "--compare"],
+        &["--json", "--fail-if", "--quiet"],
+        &["--serve", "--auth"],
+    ]) {
+        for option in options {
+            assert!(help[*start..end].contains(option), "{option} in {help}");
+        }
+    }
+}

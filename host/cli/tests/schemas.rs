@@ -131,6 +131,7 @@ fn plan_and_compare(outputs: &mut Outputs, own: &Path) {
     let logger = ["--rate", "8", "--sample-bytes", "81"];
     let of = |cards: &[&'static str]| [&["plan"], cards, &logger].concat();
     outputs.add(own, &of(&["t.parquet"]), 0);
+    outputs.add(own, &of(&[]), 0);
     let ensemble = ["plan", "sim:generic-16g-class10@esp32"];
     let quick = ["--rate", "100", "--sample-bytes", "100"];
     outputs.add(own, &[&ensemble[..], &quick].concat(), 0);
@@ -156,15 +157,24 @@ fn plan_and_compare(outputs: &mut Outputs, own: &Path) {
     ] {
         outputs.add(own, &[&["compare"], &cards[..]].concat(), 0);
     }
+    let of_rate = ["compare", "t.parquet", "long.csv"];
+    outputs.add(own, &[&of_rate[..], &logger].concat(), 0);
 }
 
 /// Checks a directory, and a whole disk if this computer permits one.
 fn check(outputs: &mut Outputs, own: &Path) {
     fs::create_dir(own.join("checked")).unwrap();
-    outputs.add(own, &["check", "checked", "--limit", "4MiB"], 0);
+    let part = [
+        "check",
+        "checked",
+        "--allow-root-file-system",
+        "--limit",
+        "4MiB",
+    ];
+    outputs.add(own, &part, 6);
     if let Some(disk) = LoopDisk::new(8 << 20) {
         let device = disk.device.as_str();
-        outputs.add(own, &["check", device, "--destroy", device], 0);
+        outputs.add(own, &["check", device, "--destroy", device], 6);
         outputs.add(own, &["bench", device, "--for", "100ms"], 0);
     }
     flash_benchmark(outputs, own);

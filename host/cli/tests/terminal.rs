@@ -248,7 +248,10 @@ fn the_help_of_every_command_lists_its_exit_codes() {
             "record" => "0 1 2 3 4 5 129 130 143",
             "bench" | "compare" => "0 2 5 129 130 143",
             "analyze" => "0 2 5",
-            "check" | "flash-benchmark" | "serve" | "demo" | "get" | "sweep" => "0 2 129 130 143",
+            "check" => "0 2 2 6 129 130 143",
+            "plan" => "0 2 5",
+            "sweep" => "0 2 5 129 130 143",
+            "flash-benchmark" | "serve" | "demo" | "get" => "0 2 129 130 143",
             _ => "0 2",
         };
         let help = done(own.path(), &[&command, "--help"]);

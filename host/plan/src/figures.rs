@@ -1,5 +1,6 @@
 //! The figures of a plan, serialised as JSON for programs.
 
+use crate::{Source, Specification};
 use serde::Serialize;
 
 /// Buffer size, risk, energy and wear of a data logger. Figures that a trace cannot provide are null.
@@ -19,11 +20,14 @@ pub struct Plan {
     pub measured: Measured,
     /// Payload of each write; null if the writes differ.
     pub block_bytes: Option<u64>,
-    /// Recommended way to write, as a sentence.
+    /// Way of writing for which the plan holds: the recorder's stream, or that of the trace.
+    pub writing: Source,
+    /// The same as a sentence.
     pub policy: String,
     /// Peak backlog of the measured writes at this rate; null if the rate is above the mean throughput.
     pub peak_backlog_bytes: Option<f64>,
-    /// Smallest of the buffer sizes that at most one run in 1000 overflows, with 95 % confidence.
+    /// Smallest of the buffer sizes that at most one run in 1000 overflows, with 95 % confidence; null if there is none, or
+    /// if a run is more than 1000 times as long as the measurement.
     pub recommended_buffer_bytes: Option<u64>,
     /// Buffer sizes in ascending order.
     pub buffers: Vec<BufferRow>,
@@ -34,6 +38,10 @@ pub struct Plan {
     pub energy_j_per_day: Option<f64>,
     /// Wear of the card; known for simulated cards only.
     pub wear: Option<Wear>,
+    /// Time after which the card is full; known for simulated cards only.
+    pub full_after_s: Option<f64>,
+    /// Buffer that the SD specification asks for, whatever was measured.
+    pub specification: Specification,
     /// The figures of all members, if the simulated card is an ensemble; the other figures are those of its first
     /// member.
     pub ensemble: Option<Ensemble>,
@@ -75,7 +83,7 @@ pub struct BufferRow {
     pub longest_stall_us: Option<f64>,
     /// Number of measured backlogs that exceeded this buffer size.
     pub overflows: u64,
-    /// Probability that a run overflows the buffer.
+    /// Probability that a run overflows the buffer; from 0 to 1 if a run is more than 1000 times as long as the measurement.
     pub risk: Risk,
 }
 
@@ -159,6 +167,9 @@ pub struct Spread {
     pub high: f64,
 }
 
+/// Length of a run, in measurements, beyond which no probability is stated.
+pub const TIMES_MAX: f64 = 1000.0;
+
 impl Plan {
     /// Returns the row of a buffer size.
     pub fn buffer(&self, buffer_bytes: u64) -> Option<&BufferRow> {
@@ -175,5 +186,30 @@ impl Plan {
     /// Returns the length of a run of the logger divided by the length of the measurement.
     pub fn times_as_long(&self) -> f64 {
         self.run_s / self.measured.run_s
+    }
+
+    /// Returns true if a run is too long for a probability: more than 1000 times as long as the measurement.
+    pub fn is_beyond_prediction(&self) -> bool {
+        self.times_as_long() > TIMES_MAX
+    }
+
+    /// Returns the largest backlog of the measured writes; of an ensemble, that of the worst member. `None` if the card, or
+    /// a member, does not sustain the rate.
+    pub fn worst_backlog_bytes(&self) -> Option<f64> {
+        match &self.ensemble {
+            Some(all) if self.rate_bytes_per_s < all.mean_throughput_bytes_per_s.low => {
+                all.peak_backlog_bytes.map(|bytes| bytes.high)
+            }
+            Some(_) => None,
+            None => self.peak_backlog_bytes,
+        }
+    }
+
+    /// Returns the upper limit of the risk with a buffer; of an ensemble, that of the worst member.
+    pub fn worst_risk(&self, buffer_bytes: u64) -> Option<f64> {
+        match &self.ensemble {
+            Some(all) => Some(all.buffer(buffer_bytes)?.risk_high.high),
+            None => Some(self.buffer(buffer_bytes)?.risk.high),
+        }
     }
 }

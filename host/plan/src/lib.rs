@@ -32,12 +32,13 @@ mod plan;
 mod ranking;
 mod risk;
 mod simulated;
+mod specification;
 mod stream;
 pub mod text;
 mod warnings;
 
 pub use figures::{
-    BufferRow, Ensemble, EnsembleRow, Measured, Plan, Risk, Spread, TailFigures, Wear,
+    BufferRow, Ensemble, EnsembleRow, Measured, Plan, Risk, Spread, TIMES_MAX, TailFigures, Wear,
 };
 pub use file::plan_file;
 pub use long::{Consumption, LongStream};
@@ -45,4 +46,5 @@ pub use plan::{Logger, PlanError, RISK_MAX, Source, plan};
 pub use ranking::{Ranked, Ranking};
 pub use risk::{Interval, PEAKS_MAX, Tail};
 pub use simulated::{plan_member, plan_simulated, plan_simulated_with_progress};
+pub use specification::{Specification, Unmeasured};
 pub use stream::{StreamError, Streamed, stream};

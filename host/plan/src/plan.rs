@@ -1,11 +1,13 @@
 //! Computation of a plan: buffer size and risk.
 
-use crate::figures::{BufferRow, Measured, Plan, Risk, TailFigures};
+use crate::Specification;
+use crate::figures::{BufferRow, Measured, Plan, Risk, TIMES_MAX, TailFigures};
 use crate::risk::{Interval, PEAKS_MAX, Tail};
 use cardiograph_report::{BUFFER_SIZES_BYTES, Writes};
 use cardiograph_timing::tail::{BusyPeriods, busy_periods};
 use cardiograph_timing::{Latencies, Replay, buckets_below, sustained};
 use cardiograph_trace::{OperationKind, Trace};
+use serde::Serialize;
 
 /// Risk per run below which a buffer size is recommended.
 pub const RISK_MAX: f64 = 1e-3;
@@ -30,12 +32,14 @@ impl Logger {
     }
 }
 
-/// Origin of the measured writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Origin of the measured writes, and so the way of writing for which a plan holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Source {
     /// One stream that stayed open, written by the recorder's driver.
+    #[serde(rename = "recorder")]
     Stream,
     /// A trace of any origin.
+    #[serde(rename = "trace")]
     Trace,
 }
 
@@ -106,13 +110,17 @@ pub(crate) fn plan_with(
     };
     let sustained = sustained::sustained_rates_bytes_per_s(&writes, &times, &sizes_bytes);
     let tail = is_sustained.then(|| Tail::of(&periods));
+    let times_as_long = logger.run_s / measured.run_s;
     let block_bytes_max = block_bytes_max(trace);
     let row = |(index, &buffer_bytes): (usize, &u64)| {
         let spare_bytes = buffer_bytes.checked_sub(block_bytes_max);
         let exceeding = periods.exceeding[index];
         let risk = |tail: &Tail| {
+            if times_as_long > TIMES_MAX {
+                return UNKNOWN;
+            }
             let expected = tail.expected_above(buffer_bytes, exceeding);
-            Risk::from(expected.at_least_one(logger.run_s / measured.run_s))
+            Risk::from(expected.at_least_one(times_as_long))
         };
         BufferRow {
             buffer_bytes,
@@ -133,6 +141,7 @@ pub(crate) fn plan_with(
         run_s: logger.run_s,
         measured,
         block_bytes: writes.uniform_bytes(),
+        writing: source,
         policy: policy(source, writes.uniform_bytes()),
         peak_backlog_bytes: peak.filter(|_| is_sustained),
         recommended_buffer_bytes: recommended.map(|row| row.buffer_bytes),
@@ -140,6 +149,8 @@ pub(crate) fn plan_with(
         tail: tail.as_ref().and_then(TailFigures::of),
         energy_j_per_day: None,
         wear: None,
+        full_after_s: None,
+        specification: Specification::of(rate_bytes_per_s),
         ensemble: None,
         warnings: Vec::new(),
     };
@@ -177,6 +188,13 @@ const CERTAIN: Risk = Risk {
     high: 1.0,
 };
 
+/// Risk of a run that is much longer than the measurement.
+const UNKNOWN: Risk = Risk {
+    likely: None,
+    low: 0.0,
+    high: 1.0,
+};
+
 impl From<Interval> for Risk {
     fn from(interval: Interval) -> Risk {
         Risk {
@@ -211,16 +229,15 @@ pub(crate) fn sizes(logger: &Logger) -> Vec<u64> {
 fn policy(source: Source, block_bytes: Option<u64>) -> String {
     match (source, block_bytes) {
         (Source::Stream, _) => {
-            "keep one file open and write it as one stream (CMD25), sending each 512 B block as \
-             soon as it is full"
+            "Cardiograph's recorder: one open file, written as one stream (CMD25), each 512 B block as soon as it is full"
                 .to_string()
         }
         (Source::Trace, Some(bytes)) => {
             format!(
-                "write {} at a time, as in the trace",
+                "that of the trace, {} at a time",
                 cardiograph_report::units::binary_bytes(bytes)
             )
         }
-        (Source::Trace, None) => "keep the write sizes of the trace".to_string(),
+        (Source::Trace, None) => "that of the trace".to_string(),
     }
 }

@@ -72,6 +72,8 @@ pub fn plan_simulated_with_progress(
     let ensemble = Ensemble::of(&plans);
     let mut plan = plans.into_iter().next().ok_or(StreamError::TooSmall)?;
     plan.ensemble = ensemble;
+    plan.full_after_s = Some(profile.capacity_bytes as f64 / plan.rate_bytes_per_s);
+    plan.warnings.extend(crate::warnings::of_card(&plan));
     Ok(plan)
 }
 

@@ -1,20 +1,18 @@
 //! The plan as a table for a terminal.
 
-use crate::figures::{BufferRow, Ensemble, EnsembleRow, Plan, Risk, Spread};
+use crate::figures::{Ensemble, EnsembleRow, Plan, Risk, Spread};
+use crate::plan::Source;
 use cardiograph_report::units;
 use std::fmt::Write;
 
 /// Width of the name column in characters.
 const NAME_WIDTH: usize = 18;
 
-/// Longest permitted busy time after a write, in s: 500 ms for some cards, 250 ms for all others (SD
-/// Physical Layer Simplified Specification 9.00, 4.6.2.2).
-const BUSY_S_MAX: f64 = 0.5;
-
-/// Returns the table, which ends with the answer for the given buffer size.
+/// Returns the answer for the given buffer size, and below it the table.
 pub fn text(plan: &Plan, buffer_bytes: u64) -> String {
     let mut out = format!(
-        "plan · {} · {} samples/s of {} B = {} for {}\n",
+        "{}\n\nplan · {} · {} samples/s of {} B = {} for {}\n",
+        answer(plan, buffer_bytes),
         plan.target,
         plan.sample_rate_hz,
         plan.sample_bytes,
@@ -35,19 +33,26 @@ pub fn text(plan: &Plan, buffer_bytes: u64) -> String {
         let heading = format!("Median and range of all {} members", all.members);
         section(&mut out, &heading, &members(all));
     }
-    let _ = writeln!(
-        out,
-        "\n  {:<12}{:<16}{:<16}runs of {} that lose samples (95 % confidence)",
-        "buffer",
-        "sustained rate",
-        "absorbs stalls",
-        duration(plan.run_s)
+    let lossy = match plan.is_beyond_prediction() {
+        true => String::new(),
+        false => format!(
+            "runs of {} that lose samples (95 % confidence)",
+            duration(plan.run_s)
+        ),
+    };
+    let heads = format!(
+        "{:<12}{:<16}{:<16}{lossy}",
+        "buffer", "sustained rate", "absorbs stalls"
     );
+    let _ = writeln!(out, "\n  {}", heads.trim_end());
     for size in &plan.buffers {
         let of_members = all.and_then(|all| all.buffer(size.buffer_bytes));
-        let _ = writeln!(
-            out,
-            "    {:<10}{:<16}{:<16}{}",
+        let risk = match plan.is_beyond_prediction() && is_any_sustained(plan) {
+            true => String::new(),
+            false => of_members.map_or_else(|| share(&size.risk), share_of_members),
+        };
+        let line = format!(
+            "    {:<10}{:<16}{:<16}{risk}",
             units::binary_bytes(size.buffer_bytes),
             sustained(of_members.map_or(size.sustained_bytes_per_s, |row| {
                 row.sustained_bytes_per_s.median
@@ -56,14 +61,29 @@ pub fn text(plan: &Plan, buffer_bytes: u64) -> String {
                 || "-".to_string(),
                 |us| format!("up to {}", duration(us / 1e6))
             ),
-            of_members.map_or_else(|| share(&size.risk), share_of_members)
         );
+        let _ = writeln!(out, "{}", line.trim_end());
     }
-    if plan.is_sustained() {
+    let _ = writeln!(out, "\n  note: {}", way_of_writing(plan));
+    if plan.is_sustained() && !plan.is_beyond_prediction() {
         let _ = writeln!(out, "\n  note: {}", extrapolation(plan));
     }
-    let _ = writeln!(out, "\n{}", answer(plan, buffer_bytes));
     out
+}
+
+/// States for which way of writing the plan holds, and how to plan for another.
+fn way_of_writing(plan: &Plan) -> String {
+    match plan.writing {
+        Source::Stream => format!(
+            "This holds for Cardiograph's recorder, which keeps one stream of blocks open. A sketch that writes with SD.h or \
+             SdFat sustains less: for it, pass the trace of `cardiograph bench {} --trace t.parquet` to `plan`.",
+            plan.target
+        ),
+        Source::Trace => String::from(
+            "This holds for writes like those of the trace: same library, size and way to sync. Cardiograph's recorder usually \
+             sustains more.",
+        ),
+    }
 }
 
 fn section(out: &mut String, heading: &str, rows: &[(&str, String)]) {
@@ -106,7 +126,7 @@ fn measured(plan: &Plan) -> Vec<(&'static str, String)> {
 
 fn logger(plan: &Plan) -> Vec<(&'static str, String)> {
     let unavailable = || "not available from a trace".to_string();
-    let mut rows = vec![("policy", plan.policy.clone())];
+    let mut rows = vec![("way of writing", plan.policy.clone())];
     if let Some(bytes) = plan.peak_backlog_bytes {
         rows.push((
             "peak backlog",
@@ -114,14 +134,13 @@ fn logger(plan: &Plan) -> Vec<(&'static str, String)> {
         ));
     }
     if plan.is_sustained() {
-        let recommended = match plan.recommended_buffer_bytes {
-            Some(bytes) => format!(
-                "{}: fewer than 1 in 1000 runs lose samples",
-                units::binary_bytes(bytes)
-            ),
-            None => unknown_size(plan),
-        };
-        rows.push(("recommended buffer", recommended));
+        if let (Some(bytes), None) = (plan.recommended_buffer_bytes, &plan.ensemble) {
+            let buffer = units::binary_bytes(bytes);
+            rows.push((
+                "buffer by risk",
+                format!("{buffer}: fewer than 1 in 1000 runs lose samples"),
+            ));
+        }
         let energy = plan.energy_j_per_day.map_or_else(unavailable, |joules| {
             let mean_mw = joules / 86.4;
             format!(
@@ -164,18 +183,15 @@ fn members(all: &Ensemble) -> Vec<(&'static str, String)> {
     if let Some(bytes) = &all.peak_backlog_bytes {
         rows.push(("peak backlog", of(bytes, units::bytes)));
     }
-    let size = |bytes: Option<u64>| bytes.map_or("unknown".to_string(), units::binary_bytes);
-    let (median, largest) = (
-        size(all.recommended_buffer_bytes),
-        size(all.largest_recommended_buffer_bytes),
-    );
-    rows.push((
-        "recommended buffer",
-        match median == largest {
-            true => median,
-            false => format!("{median}; {largest} for the member that needs most"),
-        },
-    ));
+    if let Some(bytes) = all.largest_recommended_buffer_bytes {
+        rows.push((
+            "buffer by risk",
+            format!(
+                "{}: fewer than 1 in 1000 runs lose samples, with the worst member",
+                units::binary_bytes(bytes)
+            ),
+        ));
+    }
     if let Some(joules) = &all.energy_j_per_day {
         let unit = |joules: f64| units::energy(joules * 1e6);
         rows.push(("energy per day", of(joules, unit)));
@@ -184,23 +200,6 @@ fn members(all: &Ensemble) -> Vec<(&'static str, String)> {
         rows.push(("worn out in", of(lifetime, years)));
     }
     rows
-}
-
-/// Returns the text for an unknown buffer size: the buffer that absorbs the longest stall the specification
-/// permits.
-fn unknown_size(plan: &Plan) -> String {
-    let absorbs = |size: &&BufferRow| {
-        size.longest_stall_us
-            .is_some_and(|us| us >= BUSY_S_MAX * 1e6)
-    };
-    match plan.buffers.iter().find(absorbs) {
-        Some(size) => format!(
-            "unknown; {} absorbs the longest stall that the SD specification allows for SDXC cards, {}",
-            units::binary_bytes(size.buffer_bytes),
-            duration(BUSY_S_MAX)
-        ),
-        None => "unknown".to_string(),
-    }
 }
 
 fn sustained(rate_bytes_per_s: f64) -> String {
@@ -243,49 +242,42 @@ pub(crate) fn is_any_sustained(plan: &Plan) -> bool {
 
 /// Returns the answer for a buffer size as a sentence.
 pub fn answer(plan: &Plan, buffer_bytes: u64) -> String {
-    let buffer = units::binary_bytes(buffer_bytes);
-    let run = duration(plan.run_s);
-    if let (Some(all), true) = (&plan.ensemble, is_any_sustained(plan)) {
-        let lossy = all.buffer(buffer_bytes).map(share_of_members);
-        return format!(
-            "{buffer}: share of runs lasting {run} that lose samples: {}.",
-            lossy.unwrap_or_default()
-        );
-    }
-    if !plan.is_sustained() {
-        return format!("{buffer}: every long run loses samples, whatever the buffer size.");
-    }
-    let Some(size) = plan.buffer(buffer_bytes) else {
-        return String::new();
+    let (buffer, rate) = (
+        units::binary_bytes(buffer_bytes),
+        units::rate(plan.rate_bytes_per_s),
+    );
+    let way = match plan.writing {
+        Source::Stream => "Cardiograph's recorder",
+        Source::Trace => "the trace's way of writing",
     };
-    let Risk { likely, low, high } = size.risk;
-    if low > 0.99 {
-        return format!("{buffer}: every run lasting {run} loses samples.");
-    }
-    if let Some(one_in) = one_in_below(high) {
+    let card = match &plan.ensemble {
+        Some(all) => format!("the worst of {} members", all.members),
+        None => String::from("the card"),
+    };
+    let Some(needed_bytes) = plan.worst_backlog_bytes() else {
+        let all = plan.ensemble.as_ref();
+        let mean = all.map_or(plan.measured.mean_throughput_bytes_per_s, |all| {
+            all.mean_throughput_bytes_per_s.low
+        });
         return format!(
-            "{buffer}: fewer than 1 in {} runs lasting {run} lose samples.",
-            units::count(one_in)
+            "No buffer is enough for {rate} with {way}: {card} sustains {} on average.",
+            units::rate(mean)
         );
-    }
-    match likely {
-        None if high > 0.5 => {
-            format!(
-                "{buffer}: sufficient for the measured writes; they are too few to predict runs \
-                 lasting {run}."
-            )
+    };
+    let (verdict, joined) = match () {
+        () if needed_bytes > buffer_bytes as f64 => ("is too small for", ";"),
+        () if plan.specification.sdxc_buffer_bytes <= buffer_bytes => {
+            ("holds what was measured and what is specified at", ", and")
         }
-        None => format!(
-            "{buffer}: sufficient for the measured writes; at most {} of runs lasting {run} lose \
-             samples.",
-            units::percent(high)
-        ),
-        Some(_) => format!(
-            "{buffer}: {} to {} of runs lasting {run} lose samples.",
-            units::percent(low),
-            units::percent(high)
-        ),
-    }
+        () => ("holds what was measured at", ", but"),
+    };
+    format!(
+        "{buffer} {verdict} {rate} with {way}: {card} needed {} in {} of logging{joined} the SD specification allows a stall \
+         that needs {}.",
+        units::bytes(needed_bytes),
+        duration(plan.measured.run_s),
+        plan.specification.words()
+    )
 }
 
 /// Formats a risk for the table column.

@@ -1,6 +1,6 @@
 //! The headline: the result in one or two sentences.
 
-use crate::report::{BACKLOG_BUFFER_BYTES, Noun, Report};
+use crate::report::{Noun, Report};
 use crate::runs;
 use crate::summary::{CadenceSummary, Input, Summary};
 use crate::units;
@@ -92,17 +92,14 @@ impl Report {
     }
 
     fn sustained_headline(&self) -> String {
-        let rates = &self.summary.sustained_rates;
-        let Some(row) = rates
-            .iter()
-            .find(|row| row.buffer_bytes == BACKLOG_BUFFER_BYTES)
-        else {
+        let buffer_bytes = self.answer_buffer_bytes;
+        let Some(rate_bytes_per_s) = self.sustained_bytes_per_s(buffer_bytes) else {
             return String::new();
         };
-        if row.rate_bytes_per_s == 0.0 {
+        if rate_bytes_per_s == 0.0 {
             let payload = self.summary.payload_bytes as f64 / self.summary.writes as f64;
-            let buffer = units::binary_bytes(row.buffer_bytes);
-            return match payload <= row.buffer_bytes as f64 {
+            let buffer = units::binary_bytes(buffer_bytes);
+            return match payload <= buffer_bytes as f64 {
                 true => format!("A {buffer} buffer sustains less than 1 B/s."),
                 false => format!(
                     "A {} of {} does not fit in a {buffer} buffer.",
@@ -113,8 +110,8 @@ impl Report {
         }
         format!(
             "A {} buffer sustains {} without loss.",
-            units::binary_bytes(row.buffer_bytes),
-            units::rate(row.rate_bytes_per_s)
+            units::binary_bytes(buffer_bytes),
+            units::rate(rate_bytes_per_s)
         )
     }
 

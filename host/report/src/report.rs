@@ -51,6 +51,8 @@ pub struct Report {
     pub about: About,
     /// Warnings about the validity of the figures.
     pub warnings: Vec<String>,
+    /// Buffer for which the headline states the sustained rate.
+    pub answer_buffer_bytes: u64,
     pub(crate) noun: Noun,
     pub(crate) threshold_is_default: bool,
     pub(crate) detail: Option<Detail>,
@@ -111,6 +113,7 @@ impl Report {
             detail: None,
             trace: None,
             energy: None,
+            answer_buffer_bytes: BACKLOG_BUFFER_BYTES,
         }
     }
 }
@@ -186,7 +189,7 @@ fn of_trace(trace: Trace, threshold_ns: Option<u64>) -> Report {
             sustained_rates,
             throughput_bytes_per_s: throughput_of(&latencies),
             operations_per_s: per_second(latencies.count(), &latencies),
-            stalls: stalls_summary(&stalls, &latencies),
+            stalls: stalls_summary(&stalls, &latencies, spacings_of(&writes, threshold)),
             ..summary_of(&trace, &latencies)
         },
         about: trace.about.clone(),
@@ -201,6 +204,7 @@ fn of_trace(trace: Trace, threshold_ns: Option<u64>) -> Report {
         }),
         trace: Some(trace),
         energy: None,
+        answer_buffer_bytes: BACKLOG_BUFFER_BYTES,
     }
 }
 
@@ -269,6 +273,7 @@ fn of_recording(recording: Recording, threshold_ns: Option<u64>, rate_hz: Option
         }),
         trace: Some(trace),
         energy: None,
+        answer_buffer_bytes: BACKLOG_BUFFER_BYTES,
     }
 }
 
@@ -464,6 +469,7 @@ fn of_aggregate(aggregate: Aggregate) -> Report {
         detail: None,
         trace: None,
         energy: None,
+        answer_buffer_bytes: BACKLOG_BUFFER_BYTES,
     }
 }
 
@@ -613,15 +619,38 @@ fn per_second(n: u64, latencies: &LatencyStatistics) -> Option<f64> {
     (sum_s > 0.0).then(|| thousandths(n as f64 / sum_s))
 }
 
-fn stalls_summary(stalls: &StallDetector, latencies: &LatencyStatistics) -> Stalls {
+/// Returns the payloads from the beginning of each stall to that of the next.
+fn spacings_of(writes: &Writes, threshold_ns: u64) -> Vec<u64> {
+    let (mut position_bytes, mut last_bytes, mut is_slow) = (0, None, false);
+    let mut spacings = Vec::new();
+    writes.replay(|ns, bytes| {
+        let begins = ns > threshold_ns && !is_slow;
+        is_slow = ns > threshold_ns;
+        if begins {
+            let before = last_bytes.replace(position_bytes);
+            spacings.extend(before.map(|before| position_bytes - before));
+        }
+        position_bytes = u64::saturating_add(position_bytes, bytes);
+    });
+    spacings
+}
+
+fn stalls_summary(
+    stalls: &StallDetector,
+    latencies: &LatencyStatistics,
+    mut spacings_bytes: Vec<u64>,
+) -> Stalls {
     // The median of a histogram may exceed the exact maximum.
     let max_ns = latencies.max_ns().unwrap_or(u64::MAX);
     let spacings = stalls.count().saturating_sub(1);
+    let middle = spacings_bytes.len().saturating_sub(1) / 2;
+    let median =
+        (!spacings_bytes.is_empty()).then(|| *spacings_bytes.select_nth_unstable(middle).1);
     Stalls {
         threshold_us: Some(us(stalls.threshold_ns())),
         count: Some(stalls.count()),
         spacing_bytes: StallSpacing {
-            median: stalls.median_spacing_bytes(),
+            median,
             mode: stalls
                 .mode_spacing_bytes()
                 .filter(|_| spacings >= MODE_SPACINGS_MIN),

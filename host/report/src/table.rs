@@ -20,21 +20,33 @@ pub struct Section {
 /// Minimum width of the name column in characters.
 const NAME_WIDTH: usize = 21;
 
-/// Formats the report as text for a terminal.
+/// Formats the report as text for a terminal: the answer, the figures and the notes.
 pub fn text(report: &Report) -> String {
+    figures(report) + &notes(report)
+}
+
+/// Formats the answer and the figures.
+pub fn figures(report: &Report) -> String {
     let (workload, target) = (&report.summary.workload, &report.summary.target);
-    let mut out = format!("{} · {}\n", printable(workload), printable(target));
+    let mut out = format!(
+        "{}\n\n{} · {}\n",
+        report.headline(),
+        printable(workload),
+        printable(target)
+    );
     for warning in &report.warnings {
         let _ = writeln!(out, "warning: {warning}");
     }
     for section in &sections(report) {
         out.push_str(&section_text(section));
     }
-    for note in &report.about.notes {
-        let _ = writeln!(out, "\n  note: {note}");
-    }
-    let _ = writeln!(out, "\n{}", report.headline());
     out
+}
+
+/// Formats the notes.
+pub fn notes(report: &Report) -> String {
+    let notes = report.about.notes.iter();
+    notes.map(|note| format!("\n  note: {note}\n")).collect()
 }
 
 /// Formats a section as text for a terminal, with an empty line before it.
@@ -151,13 +163,17 @@ fn measured(report: &Report) -> Section {
         row("clock resolution", about.clock_resolution_ns, |ns| {
             units::time(ns as f64 / 1e3)
         }),
-        row("measurement overhead", about.clock_overhead_ns, |ns| {
-            format!(
-                "{} per {}",
-                units::time(ns as f64 / 1e3),
-                report.noun.singular()
-            )
-        }),
+        row(
+            "measurement overhead",
+            about.clock_overhead_ns.filter(|&ns| ns > 0),
+            |ns| {
+                format!(
+                    "{} per {}",
+                    units::time(ns as f64 / 1e3),
+                    report.noun.singular()
+                )
+            },
+        ),
     ];
     Section {
         heading: "Measured",
@@ -288,8 +304,12 @@ fn stalls(report: &Report) -> Section {
             units::bytes(b as f64)
         }),
         row("most frequent spacing", stalls.spacing_bytes.mode, |b| {
-            let half = bin.unwrap_or(0) as f64 / 2.0;
-            format!("{} ± {}", units::bytes(b as f64), units::bytes(half))
+            let (centre, half) = (b as f64, bin.unwrap_or(0) as f64 / 2.0);
+            // The first bin begins at 0.
+            match centre - half < half {
+                true => format!("below {}", units::bytes(centre + half)),
+                false => format!("{} ± {}", units::bytes(centre), units::bytes(half)),
+            }
         }),
     ];
     Section {

@@ -2,7 +2,7 @@
 
 /// Formats a time in us, as `1.71 ms`.
 pub fn time(us: f64) -> String {
-    match us {
+    match rounded(us) {
         us if us < 1.0 => format!("{} ns", three_digits(us * 1e3)),
         us if us < 1_000.0 => format!("{} µs", three_digits(us)),
         us if us < 1e6 => format!("{} ms", three_digits(us / 1e3)),
@@ -44,7 +44,7 @@ pub fn rate(bytes_per_second: f64) -> String {
 
 /// Formats an energy in uJ, as `9.75 mJ`.
 pub fn energy(uj: f64) -> String {
-    signed(uj, |uj| match uj {
+    signed(uj, |uj| match rounded(uj) {
         uj if uj < 1.0 => format!("{} nJ", three_digits(uj * 1e3)),
         uj if uj < 1e3 => format!("{} µJ", three_digits(uj)),
         uj if uj < 1e6 => format!("{} mJ", three_digits(uj / 1e3)),
@@ -54,7 +54,7 @@ pub fn energy(uj: f64) -> String {
 
 /// Formats a power in mW, as `97.5 mW`.
 pub fn power(mw: f64) -> String {
-    signed(mw, |mw| match mw {
+    signed(mw, |mw| match rounded(mw) {
         mw if mw < 1.0 => format!("{} µW", three_digits(mw * 1e3)),
         mw if mw < 1e3 => format!("{} mW", three_digits(mw)),
         mw => format!("{} W", three_digits(mw / 1e3)),
@@ -95,11 +95,22 @@ pub fn count(n: u64) -> String {
 }
 
 fn decimal(value: f64, unit: &str) -> String {
-    match value {
+    match rounded(value) {
         v if v < 1e3 => format!("{} {unit}", three_digits(v)),
         v if v < 1e6 => format!("{} k{unit}", three_digits(v / 1e3)),
         v if v < 1e9 => format!("{} M{unit}", three_digits(v / 1e6)),
         v => format!("{} G{unit}", three_digits(v / 1e9)),
+    }
+}
+
+/// Rounds to the three digits that are shown, so that 999.7 µs reads 1 ms.
+fn rounded(value: f64) -> f64 {
+    match value > 0.0 && value.is_finite() {
+        true => {
+            let scale = libm::pow(10.0, libm::log10(value).floor() - 2.0);
+            (value / scale).round() * scale
+        }
+        false => value,
     }
 }
 
@@ -122,6 +133,10 @@ mod tests {
         assert_eq!(time(1712.1), "1.71 ms");
         assert_eq!(time(71_234.0), "71.2 ms");
         assert_eq!(time(2.5e6), "2.5 s");
+        assert_eq!(time(999.7), "1 ms");
+        assert_eq!(time(999.4), "999 µs");
+        assert_eq!(bytes(999_600.0), "1 MB");
+        assert_eq!(time(17_000.0), "17 ms");
         assert_eq!(bytes(81_700.0), "81.7 kB");
         assert_eq!(rate(437_250.0), "437 kB/s");
         assert_eq!(rate(0.0), "0 B/s");

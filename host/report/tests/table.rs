@@ -34,6 +34,8 @@ fn trace() -> Trace {
 fn the_table_of_a_small_trace() {
     let report = figures_of(Loaded::Trace(trace()), Some(10_000_000));
     let expected = "\
+Median write 1 ms, worst case 50 ms. A 64 KiB buffer sustains 86.8 kB/s without loss.
+
 by hand · a card
 
   Measured
@@ -60,7 +62,7 @@ by hand · a card
     threshold              10 ms (given)
     stalls                 2
     median latency         50 ms
-    median spacing         5.15 kB
+    median spacing         5.12 kB
 
   Sustained rate
     1 KiB buffer           10.2 kB/s
@@ -76,8 +78,6 @@ by hand · a card
     1 MiB buffer           86.8 kB/s
 
   note: Two stalls.
-
-Median write 1 ms, worst case 50 ms. A 64 KiB buffer sustains 86.8 kB/s without loss.
 ";
     assert_eq!(table::text(&report), expected);
 }
@@ -123,4 +123,48 @@ fn markdown_has_the_same_figures() {
     ] {
         assert!(markdown.contains(row), "{row} is missing in\n{markdown}");
     }
+}
+
+/// Figures that say nothing are absent: an overhead of 0, a bin around 5 kB that begins at 0, a drift of 0.
+#[test]
+fn figures_that_say_nothing_are_left_out() {
+    let mut quick = Trace::new(About {
+        clock_overhead_ns: Some(0),
+        ..About::default()
+    });
+    let mut now_ns = 0;
+    for i in 0..400u64 {
+        // Two stalls, 8 writes apart, and then a pause of 100 writes.
+        let ms = if i % 100 < 16 && i % 8 == 0 { 50 } else { 1 };
+        let operation = Operation {
+            kind: OperationKind::Write,
+            file: 0,
+            offset_bytes: i * 512,
+            length_bytes: 512,
+            start_ns: now_ns,
+            end_ns: now_ns + ms * 1_000_000,
+        };
+        quick.push(&operation).unwrap();
+        now_ns = operation.end_ns;
+    }
+    let report = figures_of(Loaded::Trace(quick), Some(10_000_000));
+    let text = table::text(&report);
+    assert!(!text.contains("measurement overhead"), "{text}");
+    // 8 writes of 512 B, exactly.
+    assert_eq!(report.summary.stalls.spacing_bytes.median, Some(4096));
+    assert!(text.contains("median spacing         4.1 kB"), "{text}");
+    for line in text.lines().filter(|line| line.contains(" ± ")) {
+        let (centre, half) = line.rsplit_once(" ± ").unwrap();
+        assert!(!centre.ends_with(half), "{line}");
+    }
+}
+
+#[test]
+fn the_first_line_answers_for_the_buffer_that_was_asked_for() {
+    let mut report = figures_of(Loaded::Trace(trace()), Some(10_000_000));
+    report.answer_buffer_bytes = 2048;
+    let text = table::text(&report);
+    let first =
+        "Median write 1 ms, worst case 50 ms. A 2 KiB buffer sustains 30.7 kB/s without loss.";
+    assert_eq!(text.lines().next(), Some(first));
 }

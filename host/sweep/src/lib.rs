@@ -41,7 +41,7 @@ pub use run::{Finished, Progress, run};
 pub use spec::{Mode, PolicyName, Spec};
 pub use sweep::{PARTS_MAX, Source, Sweep, TASKS_MAX};
 pub use task::{Row, Task};
-pub use text::{markdown, text};
+pub use text::{duration, markdown, text};
 
 /// Error of a sweep. `Display` is one sentence with the field or file, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]

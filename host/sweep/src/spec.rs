@@ -115,8 +115,11 @@ fn default_first_seed() -> u64 {
     1
 }
 
+/// Seeds per task unless the specification names another number, or a task would take too long.
+pub(crate) const SEEDS_PER_TASK: u32 = 10;
+
 fn default_seeds_per_task() -> u32 {
-    10
+    SEEDS_PER_TASK
 }
 
 impl Spec {

@@ -3,7 +3,7 @@
 use crate::SweepError;
 use crate::fields;
 use crate::parquet;
-use crate::spec::{Mode, Spec};
+use crate::spec::{Mode, SEEDS_PER_TASK, Spec};
 use crate::task::Task;
 use crate::text::duration;
 use cardiograph_compare::bus_rate_bytes_per_s;
@@ -33,6 +33,9 @@ const RECORDER_S_PER_MB: f64 = 0.06;
 const CARD_S_PER_RECORDING: f64 = 1.7e-3;
 /// The same in recorder mode.
 const RECORDER_S_PER_RECORDING: f64 = 0.09;
+
+/// Estimated time of a task, in s, from which it has a single seed by default.
+const TASK_S_MAX: f64 = 10.0;
 
 /// A card or board by name, with its TOML.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
@@ -110,15 +113,24 @@ impl Sweep {
             let board = Board::from_toml(source.label(), &source.toml);
             Ok((source, board.map_err(SweepError::new)?))
         };
-        let sweep = Sweep {
+        let mut sweep = Sweep {
             spec,
             cards: cards.into_iter().map(profile).collect::<Result<_, _>>()?,
             boards: boards.into_iter().map(board).collect::<Result<_, _>>()?,
         };
+        sweep.shorten_tasks();
         sweep.check_rates(name)?;
         sweep.check_lengths(name)?;
         sweep.check_tasks(name)?;
         Ok(sweep)
+    }
+
+    /// Reduces the default number of seeds per task if a task would take long: an interruption loses the tasks in progress.
+    fn shorten_tasks(&mut self) {
+        let tasks = self.tasks() as f64;
+        if self.spec.seeds_per_task == SEEDS_PER_TASK && self.cost_s() / tasks > TASK_S_MAX {
+            self.spec.seeds_per_task = 1;
+        }
     }
 
     /// Refuses rates that no buffer could help.

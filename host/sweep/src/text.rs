@@ -180,7 +180,7 @@ pub(crate) fn notes(checked: Option<&Checked>, plan: Option<&[PlanDifference]>) 
 }
 
 /// Formats a time in s: seconds to thousands of years, with up to three digits.
-pub(crate) fn duration(s: f64) -> String {
+pub fn duration(s: f64) -> String {
     const HOUR_S: f64 = 3600.0;
     const DAY_S: f64 = 24.0 * HOUR_S;
     const YEAR_S: f64 = 365.25 * DAY_S;

@@ -757,3 +757,20 @@ fn each_member_of_an_ensemble_is_simulated_as_a_card_of_its_own() {
         "the members must differ for this test to mean anything"
     );
 }
+
+/// 86 kB/s for three years are 8.1 million MB, estimated at 30 us of a core each: 4 minutes per recording.
+#[test]
+fn tasks_of_long_recordings_have_a_single_seed() {
+    let years = |seconds: u64, more: &str| {
+        let spec = format!(
+            "mode = \"card\"\ncards = [\"class10-16g\"]\nrates_hz = [860]\nsample_bytes = 100\nbuffers_bytes = [4096]\n\
+             run_s = {seconds}\nseeds = 20\n{more}"
+        );
+        sweep(&spec).unwrap()
+    };
+    let three_years = 3 * 31_557_600;
+    assert_eq!(years(three_years, "").tasks(), 20);
+    assert!(years(three_years, "").cost_s() > 20.0 * 200.0);
+    assert_eq!(years(60, "").tasks(), 2);
+    assert_eq!(years(three_years, "seeds_per_task = 5\n").tasks(), 4);
+}

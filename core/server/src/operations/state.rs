@@ -247,7 +247,7 @@ fn recorder_figures(status: &Status) -> [Figure; 14] {
         gauge(
             "write_latency_p99_us",
             "99th percentile of the write latency.",
-            status.write_us_p99,
+            p99_us(status),
         ),
         gauge(
             "write_latency_max_us",
@@ -285,6 +285,11 @@ async fn metric<C: Read + Write, T: Timer>(
     .await
 }
 
+/// Returns the 99th percentile of the write latency: a histogram rounds it up, perhaps beyond the exact maximum.
+fn p99_us(status: &Status) -> u32 {
+    status.write_us_p99.min(status.write_us_max)
+}
+
 /// Writes the state of a recorder as one line of JSON.
 pub(crate) async fn json_status<C: Read + Write, T: Timer>(
     wire: &mut Wire<'_, C, T>,
@@ -304,13 +309,14 @@ pub(crate) async fn json_status<C: Read + Write, T: Timer>(
         rate_bytes_per_s,
         writes,
         write_us_median,
-        write_us_p99,
+        write_us_p99: _,
         write_us_max,
         window_ms,
         windows_exceeded,
         unsaved_ms,
         has_clock,
     } = status;
+    let write_us_p99 = p99_us(status);
     wire.text(format_args!(
         "{{\"recording\":{is_recording},\"streams\":{streams},\"ring_bytes\":{ring_bytes},\
          \"ring_capacity_bytes\":{ring_capacity_bytes},\"ring_bytes_max\":{ring_bytes_max},\

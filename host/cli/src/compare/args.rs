@@ -4,7 +4,7 @@ use crate::analyze::unit;
 use crate::conditions::{self, Condition};
 use crate::shared::Shared;
 use crate::target::{self, IoArg};
-use cardiograph_report::values::{duration, whole};
+use cardiograph_report::values::{buffer_bytes, duration, sample_rate_hz, whole};
 use cardiograph_trace::TimeUnit;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,16 +12,30 @@ use std::time::Duration;
 /// Tell whether one card is faster than another.
 #[derive(clap::Args)]
 #[command(after_help = "\
-Every card is compared with the first. Verdicts cover the median and p99, and are based on 95 % confidence intervals. With fewer than 10 stalls in either trace the verdict is `cannot tell`.
+The first line is a decision for a data logger: the card whose buffer sustains the highest rate. Below, every two cards are
+compared by median and p99, based on 95 % confidence intervals. With fewer than 10 stalls in either trace, p99 has no verdict.
 
 Examples:
   cardiograph compare old.parquet new.parquet --html cards.html
+  cardiograph compare a.csv b.csv --rate 860 --sample-bytes 100   for a logger of 86 kB/s
   cardiograph compare sim:generic-16g-class10@esp32 sim:team-8g@esp32 --markdown -
   cardiograph compare reference.parquet /media/card --fail-if 'p99 > 20ms'")]
 pub struct Args {
     /// Traces of writes, in any format that `analyze` reads, simulated cards as sim:CARD@BOARD, or directories; cards are measured as by `bench`
     #[arg(value_name = "FILE|CARD", num_args = 2..=26, required = true, value_parser = target::parser())]
     pub sides: Vec<String>,
+
+    /// Samples per second of the data logger; needs --sample-bytes [default: none, the fastest card is taken]
+    #[arg(long, value_name = "HZ", requires = "sample_bytes", value_parser = sample_rate_hz)]
+    pub rate: Option<f64>,
+
+    /// Bytes per sample of the data logger; needs --rate [default: none]
+    #[arg(long, value_name = "BYTES", requires = "rate", value_parser = whole::<u64>(1..=1 << 20))]
+    pub sample_bytes: Option<u64>,
+
+    /// Buffer of the data logger
+    #[arg(long, value_name = "SIZE", default_value = "64KiB", value_parser = buffer_bytes)]
+    pub buffer: u64,
 
     /// Workload for the cards that are measured: a name from `cardiograph workloads`, or a TOML file
     #[arg(long, value_name = "NAME|FILE", default_value = cardiograph_workload::DEFAULT)]

@@ -19,7 +19,7 @@ use crate::progress::Progress;
 use crate::shared;
 use crate::target;
 use crate::trust::TrustArgs;
-use cardiograph_plan::comparison::{self, Comparison, compare};
+use cardiograph_plan::comparison::{self, Comparison, Need, compare};
 use cardiograph_report::{Report, figures_of, page};
 use cardiograph_trace::{ReadOptions, read_with_progress};
 use std::path::{Path, PathBuf};
@@ -49,7 +49,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             return Err(Failure::AlreadyPrinted(code));
         }
     }
-    let found = compare(&reports).map_err(Failure::new)?;
+    let need = Need {
+        buffer_bytes: args.buffer,
+        rate_bytes_per_s: args
+            .rate
+            .map(|hz| hz * args.sample_bytes.unwrap_or(1) as f64),
+    };
+    let found = compare(&reports, &need).map_err(Failure::new)?;
     // The page and the conditions use the percentiles of the comparison, which are exact.
     for (report, side) in reports.iter_mut().zip(&found.sides) {
         let latency = &mut report.summary.latency_us;
@@ -140,7 +146,9 @@ fn write(args: &Args, found: &Comparison, reports: &[Report]) -> Result<(), Fail
         let overview = page::Comparison {
             heads: comparison::heads(found),
             rows: comparison::rows(found),
-            sentences: comparison::sentences(found),
+            sentences: std::iter::once(found.decision.answer.clone())
+                .chain(comparison::sentences(found))
+                .collect(),
             notes: found.notes.clone(),
         };
         let html = html_page(reports, Some(&overview))?;
@@ -152,9 +160,10 @@ fn write(args: &Args, found: &Comparison, reports: &[Report]) -> Result<(), Fail
     Ok(())
 }
 
-/// Returns the table, preceded by the warnings and followed by the notes of each side.
+/// Returns the decision, the warnings, and the table with its notes.
 fn text(found: &Comparison, reports: &[Report]) -> String {
-    let mut out = String::new();
+    let mut out = comparison::decided(found);
+    out.push('\n');
     for (side, report) in found.sides.iter().zip(reports) {
         for warning in &report.warnings {
             out += &format!("warning: {}: {warning}\n", side.name);

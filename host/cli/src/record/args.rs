@@ -34,79 +34,84 @@ pub struct Record {
 
     /// Samples per second in each stream, or lines per second of standard input on a simulated card; not allowed if the
     /// samples have their own times [default: 860]
-    #[arg(long, value_name = "HZ", value_parser = whole(RECORD_RATES_HZ))]
+    #[arg(long, value_name = "HZ", value_parser = whole(RECORD_RATES_HZ), help_heading = "Samples")]
     pub rate: Option<NonZeroU32>,
 
     /// Bytes per generated sample: 8 to 152 with --format binary; with csv 14 to 405, the length of a line including CR LF
     /// [default: 100]
-    #[arg(long, value_name = "BYTES", value_parser = whole(BINARY_SAMPLE_BYTES_MIN..=LINE_BYTES_MAX))]
+    #[arg(long, value_name = "BYTES", value_parser = whole(BINARY_SAMPLE_BYTES_MIN..=LINE_BYTES_MAX), help_heading = "Samples")]
     pub sample_bytes: Option<usize>,
 
     /// Length of the recording [default: 60s; with --samples, all samples]
-    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+    #[arg(long = "for", value_name = "TIME", value_parser = duration, help_heading = "Samples")]
     pub length: Option<Duration>,
 
     /// Size of the buffer that holds samples while the card is busy, divided equally among the streams
-    #[arg(long, value_name = "SIZE", default_value = "64KiB", value_parser = bytes)]
+    #[arg(long, value_name = "SIZE", default_value = "64KiB", value_parser = bytes, help_heading = "Writing")]
     pub buffer: u64,
 
     /// Target for the maximum age of data that a power loss may destroy, 1ms or more; `sample` for only the newest sample
-    #[arg(long, value_name = "TIME|sample", default_value = "1s", value_parser = durability_window)]
+    #[arg(long, value_name = "TIME|sample", default_value = "1s", value_parser = durability_window, help_heading = "Writing")]
     pub durability_window: DurabilityWindow,
 
     /// Way to write samples to the card
-    #[arg(long, value_enum, default_value = "stream")]
+    #[arg(long, value_enum, default_value = "stream", help_heading = "Writing")]
     pub policy: PolicyArg,
 
     /// Number of streams, 1 to 4. With --format binary all streams share their files; with csv each stream has its own
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole(1..=STREAMS_MAX as u32))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole(1..=STREAMS_MAX as u32), help_heading = "Samples")]
     pub streams: u32,
 
     /// File format [default: csv for one stream and with --samples, binary for several streams]
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, help_heading = "Writing")]
     pub format: Option<FormatArg>,
 
     /// Exit with code 5 if a condition holds; may be repeated. Figures: max, the longest write, as in 'max > 20ms', for
     /// policies whose writes block; and lost, as in 'lost > 0', for --compare: without it, lost samples already result in exit
     /// code 3 or 4
-    #[arg(long, value_name = "CONDITION", value_parser = conditions::of_recorder)]
+    #[arg(long, value_name = "CONDITION", value_parser = conditions::of_recorder, help_heading = "Results")]
     pub fail_if: Vec<Condition>,
 
     /// Compare all policies on the same card with the same buffer
-    #[arg(long, conflicts_with = "policy")]
+    #[arg(long, conflicts_with = "policy", help_heading = "Writing")]
     pub compare: bool,
 
     /// Seed of the simulated card
-    #[arg(long, value_name = "SEED", default_value_t = 1, value_parser = whole(0..=u64::MAX))]
+    #[arg(long, value_name = "SEED", default_value_t = 1, value_parser = whole(0..=u64::MAX), help_heading = "Writing")]
     pub seed: u64,
 
     /// Begin a new file after this time, or once the next one is ready (`stream`), or write the collected samples (`after-session`) [default: never;
     /// 10s for after-session]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Writing")]
     pub rotate_every: Option<Duration>,
 
     /// Maximum file size, 64 KiB to 4 GiB - 1 B; files are up to an eighth shorter, so that they end with a unit of flash, and
     /// a full file is followed by a new one
-    #[arg(long, value_name = "SIZE", default_value = "45MiB", value_parser = bytes)]
+    #[arg(long, value_name = "SIZE", default_value = "45MiB", value_parser = bytes, help_heading = "Writing")]
     pub file_size: u64,
 
     /// Behaviour when the card is full
-    #[arg(long, value_enum, default_value = "stop")]
+    #[arg(long, value_enum, default_value = "stop", help_heading = "Writing")]
     pub when_full: WhenFullArg,
 
     /// Samples to record: lines of standard input (-), or a recording with a time column, replayed with its original timing.
     /// A directory records lines when they arrive. A line of more than 405 B, its end included, is lost, and reported as a gap
     /// [default: generated samples]
-    #[arg(long, value_name = "-|FILE")]
+    #[arg(long, value_name = "-|FILE", help_heading = "Samples")]
     pub samples: Option<PathBuf>,
 
     /// Serve the directory over HTTP during the recording; other computers can only read unless --auth is given. See
     /// also `cardiograph serve --help` [default: no server]
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", help_heading = "Server")]
     pub serve: Option<String>,
 
     /// User name and password that every request of --serve needs [default: none]
-    #[arg(long, value_name = "USER:PASSWORD", requires = "serve")]
+    #[arg(
+        long,
+        value_name = "USER:PASSWORD",
+        requires = "serve",
+        help_heading = "Server"
+    )]
     pub auth: Option<String>,
 
     #[command(flatten)]
@@ -118,10 +123,10 @@ pub struct Record {
     pub keep_free: Option<u64>,
 
     /// Write the figures as JSON; - is standard output
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Results")]
     pub json: Option<PathBuf>,
 
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Results")]
     pub shared: Shared,
 }
 

@@ -54,7 +54,8 @@ pub fn text(args: &Record, all: &[Figures]) -> String {
         widths.max().unwrap_or(0)
     });
     let mut out = format!(
-        "{} · buffer {} · seed {}\n\n",
+        "{}\n\n{} · buffer {} · seed {}\n\n",
+        sentence(all),
         args.target,
         units::binary_bytes(args.buffer),
         args.seed
@@ -71,7 +72,6 @@ pub fn text(args: &Record, all: &[Figures]) -> String {
         let line = cells.join("  ");
         out.push_str(&format!("  {}\n", line.trim_end()));
     }
-    out.push_str(&format!("\n{}\n", sentence(all)));
     out
 }
 
@@ -98,10 +98,11 @@ fn sentence(all: &[Figures]) -> String {
         let names = all
             .iter()
             .filter(|one| (one.samples_lost == 0) == is_lossless);
-        names
-            .map(|one| one.policy.as_str())
-            .collect::<Vec<_>>()
-            .join(" and ")
+        let names: Vec<&str> = names.map(|one| one.policy.as_str()).collect();
+        match names.split_last() {
+            Some((last, others @ [_, ..])) => format!("{} and {last}", others.join(", ")),
+            _ => names.concat(),
+        }
     };
     let losses = match (names(true), names(false)) {
         (lossless, lossy) if lossy.is_empty() => format!("No samples lost with {lossless}."),

@@ -1,6 +1,7 @@
 //! Text output of a recording.
 
 use super::args::{DurabilityWindow, Record};
+use super::checks::{RATE_HZ, SAMPLE_BYTES};
 use crate::failure::BAD;
 use cardiograph_compare::{Figures, GapFigures};
 use cardiograph_report::table::{Section, section_text};
@@ -24,7 +25,13 @@ pub fn text(args: &Record, figures: &Figures) -> String {
     };
     let seed = figures.seed.map(|seed| format!(" · seed {seed}"));
     let seed = seed.unwrap_or_default();
-    let mut out = format!("{} · {}{streams}{seed}\n", args.target, figures.policy);
+    let mut out = format!(
+        "{}{}\n\n{} · {}{streams}{seed}\n",
+        headline(figures),
+        rate_sentence(args, figures),
+        args.target,
+        figures.policy
+    );
     if figures.interrupted {
         out.push_str(
             "warning: interrupted; the figures cover the samples before the interruption\n",
@@ -42,7 +49,6 @@ pub fn text(args: &Record, figures: &Figures) -> String {
     for section in &sections {
         out.push_str(&section_text(section));
     }
-    out.push_str(&format!("\n{}\n", headline(figures)));
     out
 }
 
@@ -324,6 +330,26 @@ fn cause(word: &str) -> &str {
         "bad-sample" => "the sample had a wrong length",
         "session" => "the buffer was full before the end of the session",
         word => word,
+    }
+}
+
+/// Returns a sentence with the highest rate, next to that of generated samples, with a space before it; nothing if the
+/// highest rate is not known.
+fn rate_sentence(args: &Record, figures: &Figures) -> String {
+    let Some(bound) = figures.sustained_bound_bytes_per_s else {
+        return String::new();
+    };
+    let bound = units::rate(bound);
+    match args.samples {
+        None => {
+            let sample_bytes = args.sample_bytes.unwrap_or(SAMPLE_BYTES) as f64;
+            let rate_hz = f64::from(args.rate.unwrap_or(RATE_HZ).get());
+            let needed = units::rate(rate_hz * sample_bytes * f64::from(args.streams));
+            format!(
+                " The samples need {needed}; with this buffer, the card sustains up to {bound}."
+            )
+        }
+        Some(_) => format!(" With this buffer, the card sustains up to {bound}."),
     }
 }
 

@@ -1,16 +1,19 @@
 //! The figures of a comparison, serialised as JSON for programs.
 
+use super::Decision;
 use cardiograph_report::SustainedRate;
 use serde::Serialize;
 
 /// Figures of several cards, and which of them is faster.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
+    /// The card to take for a data logger.
+    pub decision: Decision,
     /// Parameters of the bootstrap, from which the intervals come.
     pub bootstrap: Bootstrap,
     /// The cards, in the order of the command line.
     pub sides: Vec<Side>,
-    /// Every card except the first, compared with the first.
+    /// Every two cards, the later one compared with the earlier one.
     pub verdicts: Vec<Verdict>,
     /// Reasons why the cards are not comparable, or less comparable than they seem.
     pub notes: Vec<String>,
@@ -105,7 +108,7 @@ pub struct StallTail {
     pub in_ten_times_as_many_us: f64,
 }
 
-/// A figure of one card compared with that of the first.
+/// A figure of one card compared with that of another.
 #[derive(Clone, Debug, Serialize)]
 pub struct Verdict {
     /// Name of the card.
@@ -116,11 +119,11 @@ pub struct Verdict {
     pub figure: &'static str,
     /// The result.
     pub verdict: Outcome,
-    /// Latency of this card divided by that of the first.
+    /// Latency of this card divided by that of the other.
     pub ratio: Option<f64>,
     /// 95 % interval of the ratio; null if a trace is too short.
     pub ratio_interval: Option<[f64; 2]>,
-    /// Reason why the verdict is [`Outcome::CannotTell`].
+    /// Reason why the verdict is [`Outcome::CannotTell`], or evidence of a verdict without an interval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -129,9 +132,9 @@ pub struct Verdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// The card has shorter latencies than the first.
+    /// The card has shorter latencies than the other.
     Faster,
-    /// The card has longer latencies than the first.
+    /// The card has longer latencies than the other.
     Slower,
     /// The measurements do not show a difference.
     CannotTell,

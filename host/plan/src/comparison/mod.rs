@@ -10,28 +10,33 @@
 //! stalls of a trace; no interval of such a figure holds for a longer trace, so they have no verdict.
 //!
 //! If latencies depend on each other over a large part of the trace (they drift, or change in long phases), there is no
-//! interval and no verdict.
+//! interval. There is a verdict nevertheless if the percentile of every eighth of one trace is below that of every eighth
+//! of the other: then the difference is larger than the drift.
+//!
+//! For a data logger, the sustained rate with its buffer decides (`decision.rs`).
 //!
 //! The coverage of the intervals, on 1000 seeds of nine kinds of traces with known percentiles, is in `benchmarks/runs`
 //! (`examples/bootstrap.rs`).
 
 mod bootstrap;
+mod decision;
 mod dependence;
 mod figures;
 mod text;
 
 pub use bootstrap::{REPLICATES, Resampled, SEED, Sorted};
+pub use decision::{Decision, Need};
 pub use figures::{
     Bootstrap, Comparison, Estimate, Latencies, Outcome, Side, StallTail, Stalls, Verdict,
 };
-pub use text::{heads, rows, sentences, text};
+pub use text::{decided, heads, rows, sentences, text};
 
 use crate::risk::{PEAKS_MAX, Tail};
 use cardiograph_report::{Input, Report, Writes, units};
 use cardiograph_timing::Replay;
 use cardiograph_trace::{OperationKind, Trace};
 
-/// Minimum number of stalls for an interval: the length of a block depends on their spacing.
+/// Minimum number of stalls for an interval of p99: the length of a block depends on their spacing.
 pub const STALLS_MIN: u64 = 10;
 /// Minimum number of writes above a percentile for an interval.
 const EXCEEDING_MIN: u64 = 10;
@@ -50,27 +55,30 @@ struct Measured {
 struct Percentile {
     value_ns: u64,
     resampled: Result<Resampled, String>,
+    /// Smallest and greatest value over the eighths of the trace; `None` if they have too few writes.
+    of_eighths_ns: Option<(u64, u64)>,
 }
 
-/// Compares the cards of the reports with the first.
+/// Compares every two of the cards of the reports, and decides for a data logger.
 ///
 /// # Errors
 /// A sentence if a report has no individual writes.
-pub fn compare(reports: &[Report]) -> Result<Comparison, String> {
+pub fn compare(reports: &[Report], need: &Need) -> Result<Comparison, String> {
     let measured = reports
         .iter()
         .zip(0..)
         .map(|(report, index)| measured(report, index));
     let measured = measured.collect::<Result<Vec<_>, _>>()?;
     let mut verdicts = Vec::new();
-    if let Some((base, others)) = measured.split_first() {
-        for other in others {
+    for (index, base) in measured.iter().enumerate() {
+        for other in &measured[index + 1..] {
             verdicts.push(verdict(other, base, "median"));
             verdicts.push(verdict(other, base, "p99"));
         }
     }
     let sides: Vec<Side> = measured.into_iter().map(|one| one.side).collect();
     Ok(Comparison {
+        decision: Decision::of(reports, &sides, need),
         bootstrap: Bootstrap {
             replicates: REPLICATES as u64,
             seed: SEED,
@@ -112,8 +120,8 @@ fn measured(report: &Report, index: u8) -> Result<Measured, String> {
     let name = char::from(b'A' + index).to_string();
     let stalls = summary.stalls.count.unwrap_or(0);
     let sorted = Sorted::new(&latencies_ns);
-    let median = Percentile::of(&sorted, MEDIAN_PPM, &name, stalls);
-    let p99 = Percentile::of(&sorted, P99_PPM, &name, stalls);
+    let median = Percentile::of((&sorted, &latencies_ns), MEDIAN_PPM, &name, None);
+    let p99 = Percentile::of((&sorted, &latencies_ns), P99_PPM, &name, Some(stalls));
     let threshold_us = summary.stalls.threshold_us.unwrap_or(0.0);
     let has_p99 = latencies_ns.len() >= 100;
     let side = Side {
@@ -142,12 +150,18 @@ fn measured(report: &Report, index: u8) -> Result<Measured, String> {
 }
 
 impl Percentile {
-    fn of(sorted: &Sorted, ppm: u32, name: &str, stalls: u64) -> Percentile {
+    /// `stalls` is the number of stalls if the percentile depends on them, as the median does not.
+    fn of(
+        (sorted, latencies_ns): (&Sorted, &[u64]),
+        ppm: u32,
+        name: &str,
+        stalls: Option<u64>,
+    ) -> Percentile {
         let writes = sorted.writes();
         let too_short = too_short(name, ppm, writes, stalls);
         let resampled = match too_short {
             Some(reason) => Err(reason),
-            None => sorted.resample(ppm, stalls).ok_or_else(|| {
+            None => sorted.resample(ppm, stalls.unwrap_or(writes)).ok_or_else(|| {
                 format!(
                     "the latencies of {name} drift or change over time, and {} writes are too few to average that out; measure for longer",
                     units::count(writes)
@@ -157,6 +171,7 @@ impl Percentile {
         Percentile {
             value_ns: sorted.percentile_ns(ppm),
             resampled,
+            of_eighths_ns: of_eighths_ns(latencies_ns, ppm),
         }
     }
 
@@ -169,6 +184,33 @@ impl Percentile {
             high: interval_ns.map(|(_, high)| high / 1e3),
             bootstrap_block_writes: resampled.map(|resampled| resampled.block_writes),
         }
+    }
+}
+
+/// Number of parts whose percentiles are compared if there is no interval.
+const PARTS: usize = 8;
+
+/// Returns the smallest and greatest percentile over the eighths of a trace, if enough writes of each exceed it.
+fn of_eighths_ns(latencies_ns: &[u64], ppm: u32) -> Option<(u64, u64)> {
+    let part_writes = latencies_ns.len() / PARTS;
+    let exceeding = part_writes as u64 * u64::from(1_000_000 - ppm) / 1_000_000;
+    if exceeding < EXCEEDING_MIN {
+        return None;
+    }
+    let parts = latencies_ns.chunks_exact(part_writes).take(PARTS);
+    let values = parts.map(|part| Sorted::new(part).percentile_ns(ppm));
+    let (low, high) = values.fold((u64::MAX, 0), |(low, high), ns| (ns.min(low), ns.max(high)));
+    Some((low, high))
+}
+
+/// Returns the verdict on two percentiles of which at least one has no interval, if their eighths do not overlap.
+fn by_eighths(other: &Percentile, base: &Percentile, resolution_us: f64) -> Option<Outcome> {
+    let ((low, high), (base_low, base_high)) = (other.of_eighths_ns?, base.of_eighths_ns?);
+    let resolution_ns = (resolution_us * 1e3) as u64;
+    match () {
+        () if low > base_high.saturating_add(resolution_ns) => Some(Outcome::Slower),
+        () if base_low > high.saturating_add(resolution_ns) => Some(Outcome::Faster),
+        () => None,
     }
 }
 
@@ -212,7 +254,7 @@ impl StallTail {
 }
 
 /// Returns the reason why a percentile has no interval, if there are too few writes or stalls for one.
-fn too_short(name: &str, ppm: u32, writes: u64, stalls: u64) -> Option<String> {
+fn too_short(name: &str, ppm: u32, writes: u64, stalls: Option<u64>) -> Option<String> {
     let only = |count: u64, what: &str, least: u64| {
         let s = if count == 1 { "" } else { "s" };
         let (count, least) = (units::count(count), units::count(least));
@@ -220,8 +262,8 @@ fn too_short(name: &str, ppm: u32, writes: u64, stalls: u64) -> Option<String> {
     };
     let exceeding = writes * u64::from(1_000_000 - ppm) / 1_000_000;
     let writes_min = EXCEEDING_MIN * 1_000_000 / u64::from(1_000_000 - ppm);
-    if stalls < STALLS_MIN {
-        return Some(only(stalls, "stall", STALLS_MIN));
+    if let Some(few) = stalls.filter(|&stalls| stalls < STALLS_MIN) {
+        return Some(only(few, "stall", STALLS_MIN));
     }
     (exceeding < EXCEEDING_MIN).then(|| only(writes, "write", writes_min))
 }
@@ -237,21 +279,28 @@ fn verdict(other: &Measured, base: &Measured, figure: &'static str) -> Verdict {
     };
     let resolution_us = other.side.resolution_us.max(base.side.resolution_us);
     let difference_us = of_other.value_ns.abs_diff(of_base.value_ns) as f64 / 1e3;
-    let (verdict, reason) = match &interval {
-        Err(reason) => (Outcome::CannotTell, Some(reason.clone())),
-        Ok((low, high)) if *low <= 1.0 && *high >= 1.0 => (
+    let apart = by_eighths(of_other, of_base, resolution_us);
+    let (verdict, reason) = match (&interval, apart) {
+        (Err(_), Some(outcome)) => (
+            outcome,
+            Some(String::from(
+                "in every eighth of the traces, although one of them drifts or is short",
+            )),
+        ),
+        (Err(reason), None) => (Outcome::CannotTell, Some(reason.clone())),
+        (Ok((low, high)), _) if *low <= 1.0 && *high >= 1.0 => (
             Outcome::CannotTell,
             Some("the interval contains 1".to_string()),
         ),
-        Ok(_) if difference_us <= resolution_us => (
+        (Ok(_), _) if difference_us <= resolution_us => (
             Outcome::CannotTell,
             Some(format!(
                 "the difference is within the resolution of the latencies, {}",
                 units::time(resolution_us)
             )),
         ),
-        Ok((low, _)) if *low > 1.0 => (Outcome::Slower, None),
-        Ok(_) => (Outcome::Faster, None),
+        (Ok((low, _)), _) if *low > 1.0 => (Outcome::Slower, None),
+        (Ok(_), _) => (Outcome::Faster, None),
     };
     let has_figure = figure == "median"
         || [other, base]

@@ -7,7 +7,12 @@ use std::fmt::Write;
 /// Buffer sizes in the table; the JSON contains all sizes.
 const BUFFERS_BYTES: [u64; 4] = [4 << 10, 16 << 10, 64 << 10, 1 << 20];
 
-/// Returns the comparison as text for a terminal.
+/// Returns the decision as the first line of the output.
+pub fn decided(comparison: &Comparison) -> String {
+    format!("{}\n", comparison.decision.answer)
+}
+
+/// Returns the comparison below the decision as text for a terminal: figures, verdicts, and notes.
 pub fn text(comparison: &Comparison) -> String {
     let mut out = String::new();
     for side in &comparison.sides {
@@ -27,12 +32,12 @@ pub fn text(comparison: &Comparison) -> String {
             .collect();
         let _ = writeln!(out, "  {}", cells.join("  ").trim_end());
     }
-    for note in &comparison.notes {
-        let _ = writeln!(out, "\n  note: {note}");
-    }
     out.push('\n');
     for sentence in sentences(comparison) {
         let _ = writeln!(out, "{sentence}");
+    }
+    for note in &comparison.notes {
+        let _ = writeln!(out, "\n  note: {note}");
     }
     out
 }
@@ -40,7 +45,8 @@ pub fn text(comparison: &Comparison) -> String {
 impl Comparison {
     /// Returns the comparison as Markdown.
     pub fn markdown(&self) -> String {
-        let mut out = String::from("## Comparison\n\n");
+        let mut out = format!("## Comparison\n\n{}\n", self.decision.answer);
+        out.push('\n');
         for side in &self.sides {
             let _ = writeln!(out, "- {}: {} on {}", side.name, side.workload, side.target);
         }
@@ -52,11 +58,11 @@ impl Comparison {
             out += &line(&row);
         }
         out.push('\n');
-        for note in &self.notes {
-            let _ = writeln!(out, "> **Note:** {note}\n");
-        }
         for sentence in sentences(self) {
             let _ = writeln!(out, "- {sentence}");
+        }
+        for note in &self.notes {
+            let _ = writeln!(out, "\n> **Note:** {note}");
         }
         out
     }
@@ -93,15 +99,8 @@ pub fn rows(comparison: &Comparison) -> Vec<Vec<String>> {
             Some(format!("{longest} (n = {})", units::count(side.writes)))
         }),
         named("predicted longest of 10 × n writes", &|side| {
-            Some(match &side.tail {
-                Some(tail) => {
-                    format!(
-                        "{} (no interval)",
-                        units::time(tail.in_ten_times_as_many_us)
-                    )
-                }
-                None => "no distribution fits".to_string(),
-            })
+            let longest_us = side.tail.as_ref()?.in_ten_times_as_many_us;
+            Some(format!("{} (no interval)", units::time(longest_us)))
         }),
         named("stalls", &|side| {
             let above = units::time(side.stalls.threshold_us);
@@ -136,7 +135,7 @@ pub fn sentences(comparison: &Comparison) -> Vec<String> {
     let mut all: Vec<String> = comparison.verdicts.iter().map(sentence).collect();
     all.push(format!(
         "The 95 % confidence intervals come from a moving-block bootstrap ({} replicates, seed {}). The longest write and the \
-         sustained rate describe only the measured writes; no verdict is based on them.",
+         sustained rate describe only the measured writes: a longer run may contain a longer stall.",
         units::count(comparison.bootstrap.replicates),
         comparison.bootstrap.seed
     ));
@@ -153,6 +152,9 @@ fn sentence(verdict: &Verdict) -> String {
         Outcome::CannotTell => format!("cannot tell whether {side} is faster than {base}"),
     };
     let ratio = match (verdict.ratio, verdict.ratio_interval) {
+        (Some(ratio), None) if verdict.verdict != Outcome::CannotTell => {
+            format!("; its latency is {} times that of {base}", digits(ratio))
+        }
         (Some(ratio), Some([low, high])) => format!(
             "; its latency is {} times that of {base} ({} to {})",
             digits(ratio),

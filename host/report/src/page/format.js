@@ -46,15 +46,17 @@ function group(digits) {
   return rest ? grouped + "." + rest : grouped;
 }
 
+// As units.rs: without trailing zeros, 17 ms and not 17.0 ms.
 // toPrecision would switch to exponents and round 999.7 up without changing its digits.
 function significant(v, digits = 3) {
   if (v === 0) return "0";
   const rounded = Number(v.toPrecision(digits));
   const decimals = Math.max(0, digits - 1 - Math.floor(Math.log10(Math.abs(rounded))));
-  return group(rounded.toFixed(Math.min(decimals, 12)));
+  const text = rounded.toFixed(Math.min(decimals, 12));
+  return group(text.includes(".") ? text.replace(/\.?0+$/, "") : text);
 }
 
-// The unit is chosen after rounding, so that 999.7 µs reads 1.00 ms.
+// The unit is chosen after rounding, so that 999.7 µs reads 1 ms.
 function unitFor(v, units) {
   const size = Math.max(Math.abs(v), Math.abs(Number(v.toPrecision(3))));
   let unit = units[0];
@@ -101,7 +103,7 @@ function moment(us) {
 const axisUnits = ([from, to]) => (to - from < 1.2e8 ? TIME : LONG_TIME);
 const axisTime = (us) => inUnit(us, TIME, 6);
 
-// Ticks omit trailing zeros that a table shows: 1 ms, not 1.00 ms.
+// Ticks have more digits than a table.
 function tick(v, units) {
   const [factor, name] = unitFor(v, units);
   return group(String(Number((v / factor).toPrecision(6)))) + NBSP + name;
