@@ -223,7 +223,7 @@ fn a_folder_has_a_page_that_needs_no_scripts() {
     assert!(!text.contains("<form action=\"/d/now.csv\""));
     assert!(text.contains("action=\"/edit?dir=/d\""));
     memory.file("/d/index.htm", b"<script>alert(1)</script>");
-    // Where everybody may upload, it is a file like any other, and the list stays.
+    // If everybody may upload, it is a file like any other, and the list stays.
     assert!(get(&memory, "/d").text().contains("href=\"/d/index.htm\""));
     let read_only = Config {
         is_read_only: true,

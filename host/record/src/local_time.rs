@@ -28,7 +28,7 @@ fn dos_time(time: NaiveDateTime) -> DosTime {
     };
     DosTime {
         date: years << 9 | (time.month() << 5 | time.day()) as u16,
-        time: (time.hour() << 11 | time.minute() << 5 | time.second() / 2) as u16,
+        time: (time.hour() << 11 | time.minute() << 5 | (time.second() / 2)) as u16,
     }
 }
 

@@ -360,7 +360,7 @@ fn no_request_reaches_a_protected_file_of_a_directory() {
         409
     );
     assert_eq!(server.read("folder/open.txt"), b"open");
-    assert!(!PathBuf::from(server.path("stolen.txt")).exists());
+    assert!(!server.path("stolen.txt").exists());
 }
 
 /// A directory on a file system that gives files a second name, as FAT does when it is mounted.

@@ -50,7 +50,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         if self.storage.stat(&file).kind == Kind::File {
             return Ok(Some(file));
         }
-        // Where everybody may upload, such a page could be anybody's, and would hide the list.
+        // If everybody may upload, such a page could be anybody's, and would hide the list.
         if !self.config.is_read_only && self.config.basic_auth.is_none() {
             return Ok(None);
         }
