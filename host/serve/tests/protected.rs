@@ -9,7 +9,7 @@ use common::{PATIENCE, Response, Server, read_all};
 use std::fs;
 use std::io::Write;
 use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
