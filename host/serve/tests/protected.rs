@@ -238,6 +238,7 @@ fn traces<'n>(names: impl IntoIterator<Item = &'n str>) -> Vec<String> {
 }
 
 #[test]
+#[ignore = "needs mkfs.fat"]
 fn no_name_of_a_protected_file_on_a_card_reaches_it() {
     for fat_bits in ["16", "32"] {
         let card = Card::serve(fat_bits, false, fill);
@@ -283,6 +284,7 @@ fn no_name_of_a_protected_file_on_a_card_reaches_it() {
 
 /// FAT keeps the case of a name, but does not distinguish it.
 #[test]
+#[ignore = "needs mkfs.fat"]
 fn a_move_may_change_the_case_of_a_name() {
     for fat_bits in ["16", "32"] {
         let card = Card::serve(fat_bits, false, fill);
@@ -310,6 +312,7 @@ fn a_move_may_change_the_case_of_a_name() {
 }
 
 #[test]
+#[ignore = "needs mkfs.fat"]
 fn a_read_only_server_does_not_serve_short_names_either() {
     let card = Card::serve("32", true, fill);
     for (long, short) in ON_CARD {

@@ -51,6 +51,7 @@ fn entry_time(image: &Path, name: &str) -> String {
 }
 
 #[test]
+#[ignore = "needs mtools"]
 fn an_upload_to_an_image_has_the_local_time() {
     let own = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let image = own.path().join("card.img");
