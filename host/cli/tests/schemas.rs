@@ -174,7 +174,7 @@ fn check(outputs: &mut Outputs, own: &Path) {
     outputs.add(own, &part, 6);
     if let Some(disk) = LoopDisk::new(8 << 20) {
         let device = disk.device.as_str();
-        outputs.add(own, &["check", device, "--destroy", device], 6);
+        outputs.add(own, &["check", device, "--destroy", device], 0);
         outputs.add(own, &["bench", device, "--for", "100ms"], 0);
     }
     flash_benchmark(outputs, own);

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 /// Shortest trace from which a card is chosen, in buffers: a shorter one fits into the buffer, for the most part.
 const BUFFERS_MIN: u64 = 10;
-/// Ratio of two sustained rates from which the cards are distinguished.
+/// Ratio of two sustained rates from which one card is better.
 const RATIO_MIN: f64 = 1.05;
 
 /// Requirements of a data logger.
