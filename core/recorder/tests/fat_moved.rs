@@ -237,3 +237,98 @@ fn nothing_is_forgotten_if_the_boot_sector_does_not_say_where_the_volume_was() {
     }
     assert!(kept > 5, "{kept}");
 }
+
+/// Returns the newest record of the journal: its block, and its contents.
+fn newest_record(disk: &Disk, start: u32) -> (u32, [u8; 512]) {
+    let journal = &check(disk, start).unwrap().files["CARDIOGRJNL"].blocks;
+    let sequence = |block: &[u8; 512]| u32::from_le_bytes([12, 13, 14, 15].map(|at| block[at]));
+    let copies = [journal[0], journal[64]].map(|at| (at, *disk.block(at)));
+    *copies.iter().max_by_key(|it| sequence(&it.1)).unwrap()
+}
+
+#[test]
+fn a_journal_of_a_later_version_is_kept() {
+    let image = FAT32.make();
+    let mut rig = Rig::mounted(image.disk);
+    rig.reserve(REQUEST).unwrap();
+    let (at, mut record) = newest_record(&rig.disk, image.start);
+    assert!(record.starts_with(b"CARDIOJ3"));
+    record[7] = b'4';
+    record[16..20].fill(0);
+    let crc = crc32(&record);
+    record[16..20].copy_from_slice(&crc.to_le_bytes());
+    let mut disk = rig.disk.powered_up();
+    disk.put(at, record);
+    let mut rig = Rig::new(disk.clone());
+    assert_eq!(rig.mount(), Err(Error::LaterJournal));
+    assert_eq!(rig.disk.writes, 0);
+    // A copy from another volume does not count.
+    record[20] ^= 1;
+    record[16..20].fill(0);
+    let crc = crc32(&record);
+    record[16..20].copy_from_slice(&crc.to_le_bytes());
+    disk.put(at, record);
+    Rig::mounted(disk);
+}
+
+/// CRC-32 (IEEE 802.3), a bit at a time.
+fn crc32(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(u32::MAX, |crc, byte| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
+            crc >> 1 ^ if crc & 1 != 0 { 0xEDB8_8320 } else { 0 }
+        })
+    })
+}
+
+/// Programs that sort directories move entries, without changing files.
+#[test]
+fn unfinished_files_are_found_after_their_directories_were_sorted() {
+    let image = FAT16.make();
+    let mut rig = Rig::mounted(image.disk.clone());
+    for session in ["", "a-session"] {
+        let file = rig.reserve(REQUEST).unwrap();
+        let id = rig.next(REQUEST);
+        rig.name(file.slot, id, session).unwrap();
+    }
+    rig.reserve(REQUEST).unwrap();
+    let before = rig.reserved();
+    assert_eq!(before.len(), 3);
+    let mut disk = rig.disk.powered_up();
+    let listing = check(&disk, image.start).unwrap();
+    // All entries that can move, in reverse order: `.` and `..` stay, and a long name stays before its short one.
+    let names = &listing.files["REC00000"].blocks[1..335];
+    for blocks in [&listing.root_blocks[..], names] {
+        let mut groups: Vec<Vec<[u8; 32]>> = vec![Vec::new()];
+        let entries = blocks
+            .iter()
+            .flat_map(|it| disk.block(*it).as_chunks::<32>().0);
+        for entry in entries.filter(|entry| !matches!(entry[0], 0 | 0xE5)) {
+            groups.last_mut().unwrap().push(*entry);
+            if entry[11] != 0x0F {
+                groups.push(Vec::new());
+            }
+        }
+        let sorted: Vec<[u8; 32]> = groups.into_iter().rev().flatten().collect();
+        let mut sorted = sorted.into_iter();
+        for block in blocks {
+            let mut data = *disk.block(*block);
+            for entry in data.as_chunks_mut::<32>().0 {
+                let free = if entry[0] == 0 { [0; 32] } else { free_entry() };
+                *entry = sorted.next().unwrap_or(free);
+            }
+            disk.put(*block, data);
+        }
+    }
+    fsck(&disk, image.start).unwrap_or_else(|text| panic!("{text}"));
+    let mut rig = Rig::mounted(disk);
+    assert_eq!(rig.reserved(), before);
+    rig.disk.writes = 0;
+    rig.remount();
+    assert_eq!((rig.reserved(), rig.disk.writes), (before, 0));
+}
+
+fn free_entry() -> [u8; 32] {
+    let mut entry = [0; 32];
+    entry[0] = 0xE5;
+    entry
+}
