@@ -106,7 +106,7 @@ impl InputLines {
     /// [`TooLong`] if the line is longer than a recording can hold.
     pub fn push(&mut self, line: &[u8]) -> Result<(), TooLong> {
         let mut line = line.to_vec();
-        end_line(&mut line);
+        finish_line(&mut line);
         if line.len() > LINE_BYTES_MAX {
             return Err(TooLong {
                 index: self.ends.len() as u64,
@@ -181,14 +181,50 @@ pub(crate) fn next_line(input: &mut impl BufRead) -> io::Result<Option<Vec<u8>>>
     if line.len() as u64 == most && !line.ends_with(b"\n") {
         input.skip_until(b'\n')?;
     } else {
-        end_line(&mut line);
+        finish_line(&mut line);
     }
     Ok(Some(line))
 }
 
-/// Appends a line end to a line without one, such as the last line of an input.
-fn end_line(line: &mut Vec<u8>) {
+/// Beginnings of the recorder's own notes.
+const NOTES: [&[u8]; 2] = [b"#gap ", b"#file "];
+
+/// Appends a line end to a line without one, such as the last line of an input. Inserts a space into a line that looks
+/// like a note of the recorder, `#gap` or `#file`: otherwise, readers would believe that samples are missing.
+fn finish_line(line: &mut Vec<u8>) {
     if !line.ends_with(b"\n") {
         line.push(b'\n');
+    }
+    // The commas and the quote put a note into its column.
+    let at = line.iter().take_while(|it| matches!(it, b',' | b'"'));
+    let at = at.count();
+    if NOTES.iter().any(|note| line[at..].starts_with(note)) {
+        line.insert(at + 1, b' ');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_input_are_no_notes_of_the_recorder() {
+        for (input, stored) in [
+            ("1,2\r\n", "1,2\r\n"),
+            ("1,2", "1,2\n"),
+            ("#gap first=0 count=5\n", "# gap first=0 count=5\n"),
+            (",,#gap first=0", ",,# gap first=0\n"),
+            (",,\"#file number=1\"\n", ",,\"# file number=1\"\n"),
+            ("#file number=1\n", "# file number=1\n"),
+            ("#gaps\n", "#gaps\n"),
+            ("# gap first=0\n", "# gap first=0\n"),
+            ("1,#gap first=0\n", "1,#gap first=0\n"),
+        ] {
+            let line = next_line(&mut input.as_bytes()).unwrap();
+            assert_eq!(line.as_deref(), Some(stored.as_bytes()), "{input:?}");
+            let mut lines = InputLines::new(Times::Rate(1));
+            lines.push(input.as_bytes()).unwrap();
+            assert_eq!(lines.line(0), stored.as_bytes(), "{input:?}");
+        }
     }
 }
