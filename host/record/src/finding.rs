@@ -1,5 +1,8 @@
 //! Contents of a card or image without a recorder's file system, and remedies that lose no data.
 
+mod other_fat;
+
+use self::other_fat::OtherFat;
 use cardiograph_recorder::FatError;
 use std::fmt;
 use std::fs::File;
@@ -20,6 +23,8 @@ pub struct Finding {
 enum Contents {
     /// The named file system, which the recorder never writes.
     FileSystem(&'static str),
+    /// A FAT file system that the recorder does not use.
+    OtherFat(OtherFat),
     /// Only zeros where the file system begins.
     Zeros,
     /// Text, such as a recording itself.
@@ -46,14 +51,20 @@ impl Finding {
             FatError::Ntfs => Contents::FileSystem("NTFS"),
             FatError::Fat12 => Contents::FileSystem("FAT12"),
             FatError::Gpt => Contents::FileSystem("a GUID partition table (GPT)"),
-            FatError::NoFatPartition(0x83) => Contents::FileSystem("a Linux partition"),
+            FatError::NoFatPartition(0x83) if other_fat::find(path).is_none() => {
+                Contents::FileSystem("a Linux partition")
+            }
             FatError::NoFileSystem
             | FatError::NoFatPartition(_)
             | FatError::SectorBytes(_)
             | FatError::DamagedBootSector(_) => match contents_of(&head(path)) {
-                Contents::Unknown if matches!(error, FatError::DamagedBootSector(_)) => {
-                    Contents::Damaged("its boot sector is damaged".to_owned())
-                }
+                Contents::Unknown => match other_fat::find(path) {
+                    Some(fat) => Contents::OtherFat(fat),
+                    None if matches!(error, FatError::DamagedBootSector(_)) => {
+                        Contents::Damaged("its boot sector is damaged".to_owned())
+                    }
+                    None => Contents::Unknown,
+                },
                 contents => contents,
             },
             FatError::DamagedRoot => Contents::Damaged("its root directory is damaged".to_owned()),
@@ -107,11 +118,8 @@ impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         write!(f, "{}: ", self.path.display())?;
         match &self.contents {
-            Contents::FileSystem(name) => write!(
-                f,
-                "contains {name}, which the recorder never writes, so there is nothing to recover here; check \
-                 that this is the recorder's card (lsblk -f lists devices and their file systems)"
-            ),
+            Contents::FileSystem(name) => never_written(f, name),
+            Contents::OtherFat(fat) => never_written(f, fat),
             Contents::Zeros => f.write_str(
                 "the boot sector is empty; if this is the recorder's card, copy it to an image, restore the boot sector \
                  of the image with testdisk, and recover the image",
@@ -138,6 +146,15 @@ impl fmt::Display for Finding {
         }?;
         f.write_str("; nothing was changed")
     }
+}
+
+/// Writes the sentence about a file system that the recorder does not use.
+fn never_written(f: &mut fmt::Formatter, name: &dyn fmt::Display) -> fmt::Result {
+    write!(
+        f,
+        "contains {name}, which the recorder never writes, so there is nothing to recover here; check that this is the \
+         recorder's card (lsblk -f lists devices and their file systems)"
+    )
 }
 
 #[cfg(test)]

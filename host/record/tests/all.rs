@@ -3,5 +3,6 @@
 mod directory;
 mod export;
 mod export_streams;
+mod finding;
 mod monitor;
 mod totals;
