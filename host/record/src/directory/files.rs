@@ -271,13 +271,24 @@ impl Folder {
     }
 
     /// Opens an unfinished file, if its contents confirm that it is one and a slot is free. If the file is
-    /// already trimmed, returns its length in bytes.
+    /// already trimmed, returns its length in bytes. Removes a prepared file of length 0: a recorder was killed before
+    /// it could preallocate the file.
     fn take(
         &mut self,
         path: PathBuf,
         names: ([u8; 3], [u8; 3]),
         id: Option<FileId>,
     ) -> Result<Option<u64>, DirectoryError> {
+        if id.is_none() && is_empty(&path) {
+            if self.access != Access::DryRun {
+                remove(&path)?;
+            }
+            if self.access != Access::Record {
+                let name = self.name_in(&path);
+                self.repairs.push(Repair::Removed(name));
+            }
+            return Ok(None);
+        }
         let Some(slot) = self.files.iter().position(Option::is_none) else {
             return Ok(None);
         };
@@ -375,6 +386,12 @@ fn is_ours(path: &Path) -> bool {
 /// Returns true if the path exists, even as a broken link.
 fn is_there(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
+}
+
+/// Returns true if the path is a file of length 0, not a link to one.
+fn is_empty(path: &Path) -> bool {
+    let metadata = path.symlink_metadata();
+    metadata.is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0)
 }
 
 /// Removes a file if it exists, and makes the removal durable.

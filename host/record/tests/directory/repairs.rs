@@ -97,6 +97,36 @@ fn only_provable_recordings_are_renamed_or_removed() {
     assert_eq!(files(directory.path()), left);
 }
 
+/// A recorder that is killed between creating and preallocating a file leaves it empty.
+#[test]
+fn empty_prepared_files_are_removed() {
+    const FILES: usize = 256;
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let at = |name: &str| directory.path().join(name);
+    let fill = || {
+        for index in 0..FILES {
+            fs::write(at(&format!(".cardiograph-{index}-REC-CSV.part")), b"").unwrap();
+        }
+    };
+    fill();
+    // A link is not one of them.
+    fs::write(at("empty"), b"").unwrap();
+    let link = ".cardiograph-0-LOG-CSV.part";
+    std::os::unix::fs::symlink(at("empty"), at(link)).unwrap();
+    for access in [Access::DryRun, Access::Recover] {
+        assert_eq!(unfinished(directory.path()).len(), FILES + 1, "{access:?}");
+        let found = repairs(directory.path(), access);
+        let is_removed = |repair: &&Repair| matches!(repair, Repair::Removed(_));
+        assert_eq!(found.iter().filter(is_removed).count(), FILES);
+    }
+    assert_eq!(unfinished(directory.path()), [link]);
+    // With all names in use, a recorder could not prepare its first file.
+    fill();
+    let result = log(directory.path(), lines(2_000, 1_000), |_, _| ()).unwrap();
+    assert_eq!(summary(&result).written, 1_000);
+    assert_eq!(unfinished(directory.path()), [link]);
+}
+
 /// Returns the number of unfinished files with lines.
 fn numbers_in_parts(directory: &Path) -> usize {
     let parts = files(directory).into_iter();
