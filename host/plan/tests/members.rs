@@ -100,7 +100,7 @@ fn a_rate_that_no_member_sustains_has_no_backlog() {
     assert!(all.recommended_buffer_bytes.is_none() && all.lifetime_years.is_none());
     let table = text::text(&plan, BUFFER_BYTES);
     assert!(
-        table.contains("16 KiB: every long run loses samples"),
+        table.starts_with("No buffer is enough for 100 MB/s"),
         "{table}"
     );
     let ranking = Ranking::of(vec![(plan, true)], BUFFER_BYTES);
