@@ -80,12 +80,13 @@ fn a_file_is_neither_moved_nor_copied_onto_itself() {
         let own = directory();
         let contents = image(own.path(), fat_bits);
         let serving = Serving::target(own.path(), "card.img", &["--write"]);
-        let request = |method: &str, to: &str| {
+        let request_from = |from: &str, method: &str, to: &str| {
             let to = format!("Destination: /A%20folder/{to}");
             let args = ["-X", method, "-H", &to, "-w", "%{http_code}"];
-            let answer = serving.curl(&args, "/A%20folder/A%20long%20name.bin");
+            let answer = serving.curl(&args, &format!("/A%20folder/{from}"));
             String::from_utf8(answer).unwrap()
         };
+        let request = |method: &str, to: &str| request_from("A%20long%20name.bin", method, to);
         // FAT does not distinguish case, and gives each long name a short one.
         for (method, name) in [
             ("COPY", "a%20LONG%20name.BIN"),
@@ -96,8 +97,10 @@ fn a_file_is_neither_moved_nor_copied_onto_itself() {
             assert!(answer.ends_with("403"), "{method} to {name}: {answer}");
         }
         // A move may change the case.
-        for name in ["a%20LONG%20name.BIN", "A%20long%20name.bin"] {
-            assert!(request("MOVE", name).ends_with("201"));
+        let names = ["A%20long%20name.bin", "a%20LONG%20name.BIN"];
+        for (from, name) in [(names[0], names[1]), (names[1], names[0])] {
+            let answer = request_from(from, "MOVE", name);
+            assert!(answer.ends_with("201"), "{name}: {answer}");
             let list = serving.curl(&[], "/list?dir=/A%20folder");
             let shown = format!("\"name\":\"{}\"", name.replace("%20", " "));
             let list = String::from_utf8(list).unwrap();

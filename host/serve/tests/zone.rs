@@ -47,7 +47,8 @@ fn entry_time(image: &Path, name: &str) -> String {
         .iter()
         .position(|word| word.matches('-').count() == 2)
         .unwrap();
-    format!("{} {}", words[date], words[date + 1])
+    // Hours before ten have one digit.
+    format!("{} {:0>5}", words[date], words[date + 1])
 }
 
 #[test]

@@ -72,7 +72,7 @@ impl FatVolume {
         if found.is_some() {
             return Err(Error::Exists);
         }
-        let (name, room) = self.room_for(card, &parent, name).await?;
+        let (name, room) = self.room_for(card, &parent, name, None).await?;
         let (first, found) = self.free_run(card, 1, 1).await?;
         if found == 0 {
             return Err(Error::NoSpace { longest_blocks: 0 });

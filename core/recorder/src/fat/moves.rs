@@ -101,13 +101,16 @@ impl FatVolume {
             .resolve(card, path, old_directory.map(|old| old.place))
             .await?;
         let is_other = |entry: &DirEntry| old.is_none_or(|old| entry.place != old.place);
+        // Only the case of the name changes.
+        let same = found.as_ref().filter(|entry| !is_other(entry));
+        let taken = same.map(|entry| entry.short);
         match found.filter(is_other) {
             Some(entry) if old_directory.is_some() || old.is_some() && entry.is_directory() => {
                 Err(Error::Exists)
             }
             Some(entry) => self.replaced(card, parent, entry, replaces).await,
             None => {
-                let (name, room) = self.room_for(card, &parent, name).await?;
+                let (name, room) = self.room_for(card, &parent, name, taken.as_ref()).await?;
                 Ok(Goal::New { parent, name, room })
             }
         }

@@ -159,7 +159,9 @@ impl FatVolume {
         Ok(is_own.then_some(in_folder([a, b, c], number)))
     }
 
-    /// Finds room for a new name in a directory, which grows if necessary, and chooses its short name.
+    /// Finds room for a new name in a directory, which grows if necessary, and chooses its short name: not `taken`, that of
+    /// an entry that is renamed in the same directory. After a power cut, fsck would rename one of two entries with one
+    /// short name.
     ///
     /// # Errors
     /// [`Error::NameInvalid`], [`Error::DirectoryFull`], [`Error::NoSpace`], and [`Error::Forbidden`] for a
@@ -169,8 +171,9 @@ impl FatVolume {
         card: &mut B,
         parent: &Node,
         name: &'p str,
+        taken: Option<&Name>,
     ) -> Result<(NewName<'p>, Room), Error<B::Error>> {
-        let name = self.new_name(card, parent, name).await?;
+        let name = self.new_name(card, parent, name, taken).await?;
         let folder = self.own_folder(card, parent).await?;
         self.check_name_is_free(parent, folder, &name)?;
         let blocks_max = folder.map_or(u32::MAX, |id| self.blocks_for_guests(id));
@@ -231,6 +234,7 @@ impl FatVolume {
         card: &mut B,
         parent: &Node,
         name: &'p str,
+        taken: Option<&Name>,
     ) -> Result<NewName<'p>, Error<B::Error>> {
         let encoded = Encoded::new(name).filter(|_| is_name(name));
         let long_entries = encoded.ok_or(Error::NameInvalid)?.entries();
@@ -243,7 +247,8 @@ impl FatVolume {
         let generate = |suffix| short_name::generate(name, suffix, |_| None);
         // A name that differs from a short one in case only gets that short one. With another one, the recorder could
         // later create the same name a second time, because it looks for its names among the short ones.
-        if let Some(short) = generate(0).filter(|short| is_shown_as(short, name)) {
+        let plain = generate(0).filter(|short| is_shown_as(short, name) && taken != Some(short));
+        if let Some(short) = plain {
             let (nt_case, long_entries) = match short_name::case_bits(name) {
                 Some(nt_case) => (nt_case, 0),
                 None => (0, long_entries),

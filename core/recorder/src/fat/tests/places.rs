@@ -154,7 +154,7 @@ fn a_name_gets_the_first_place_with_room_and_nothing_else_changes() {
         let mut volume = directory.rig.volume();
         volume.record.hint = 22;
         let (node, disk) = (directory.node, &mut directory.rig.disk);
-        let room = poll(volume.room_for(disk, &node, &name));
+        let room = poll(volume.room_for(disk, &node, &name, None));
         let is_fixed = node == Node::Root && directory.rig.layout.kind == FatKind::Fat16;
         let Ok((new, room)) = room else {
             let blanks = *b"           ";
@@ -204,7 +204,7 @@ fn a_directory_is_as_long_as_fat_allows() {
     for count in [MOST - 1, MOST] {
         rig.chain(&(2..2 + count).collect::<Vec<u32>>());
         let mut disk = rig.disk.clone();
-        let room = poll(rig.volume().room_for(&mut disk, &Node::Root, "name"));
+        let room = poll(rig.volume().room_for(&mut disk, &Node::Root, "name", None));
         let is_full = matches!(room, Err(Error::DirectoryFull(_)));
         assert_eq!(is_full, count == MOST);
         assert_eq!(room.is_err(), is_full);
@@ -226,7 +226,7 @@ fn a_directory_that_continues_after_its_end_is_refused() {
     rig.disk.put_entry(place(start + 1, 0), used);
     let mut volume = rig.volume();
     let name = name_of(5);
-    let room = poll(volume.room_for(&mut rig.disk, &Node::Root, &name));
+    let room = poll(volume.room_for(&mut rig.disk, &Node::Root, &name, None));
     assert!(matches!(room, Err(Error::DamagedDirectory)));
     assert_eq!(rig.disk.writes, []);
 }
@@ -257,7 +257,7 @@ fn guests_do_not_use_the_positions_of_future_recordings() {
                 let mut known = series(*b"REC", next);
                 (known.has_folder, known.folder) = (true, (3, folder.first));
                 volume.record.series[0] = Some(known);
-                let room = poll(volume.room_for(&mut disk, &node, "X.TXT"));
+                let room = poll(volume.room_for(&mut disk, &node, "X.TXT", None));
                 let at = room.map(|(name, room)| room.short(&name));
                 let due = match block < due {
                     true => Ok(place(blocks.start + block, 7)),
@@ -271,7 +271,7 @@ fn guests_do_not_use_the_positions_of_future_recordings() {
         let mut disk = rig.disk.clone();
         disk.put_entry(place(blocks.start, 7), EMPTY);
         let mut refusal = |node: &Node, name: &str| {
-            let room = poll(volume.room_for(&mut disk, node, name));
+            let room = poll(volume.room_for(&mut disk, node, name, None));
             matches!(room, Err(Error::Forbidden(Refusal::Recordings)))
         };
         assert!(refusal(&node, "REC03007.CSV") && refusal(&node, "REC99999.TXT"));
@@ -293,7 +293,7 @@ fn guests_do_not_use_the_positions_of_future_recordings() {
             let node = done(volume.lookup(&mut rig.disk, path));
             let mut disk = rig.disk.clone();
             disk.put_entry(place(blocks.start, 7), EMPTY);
-            let room = poll(volume.room_for(&mut disk, &node, "REC03007.CSV"));
+            let room = poll(volume.room_for(&mut disk, &node, "REC03007.CSV", None));
             assert!(room.is_ok(), "{path}");
         }
     }
@@ -322,10 +322,10 @@ fn a_short_name_is_one_that_no_other_entry_has() {
         }
         rig.disk.put_entry(at, [0; 32]);
         let mut volume = rig.volume();
-        let (name, _) = done(volume.room_for(&mut rig.disk, &Node::Root, "Long name.txt"));
+        let (name, _) = done(volume.room_for(&mut rig.disk, &Node::Root, "Long name.txt", None));
         let mut entry = [0; 11];
         let mut disk = rig.disk.clone();
-        let room = done(volume.room_for(&mut disk, &Node::Root, "Long name.txt")).1;
+        let room = done(volume.room_for(&mut disk, &Node::Root, "Long name.txt", None)).1;
         let at_short = room.short(&name);
         done(volume.write_new_name(&mut disk, room, &name, &new_entry()));
         entry.copy_from_slice(&disk.entry(at_short)[..11]);
