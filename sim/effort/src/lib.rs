@@ -83,8 +83,5 @@ pub const SECOND_CUTS_EVERY: Count = Count {
 /// of the share grows from 1.4 to 4.4 percentage points.
 pub const COVERAGE_SEEDS: Count = count("traces per law", 100, 1_000, 10_000);
 
-/// Runs of each simulated card that decide the true risk, and runs that predict it.
-pub const COVERAGE_RUNS: Count = count("runs per card", 200, 200, 2_000);
-
 /// Mutations of the seeds of each fuzz target.
 pub const MUTATIONS: Count = count("mutations per target", 3_000, 10_000, 1_000_000);
