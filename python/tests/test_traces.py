@@ -356,7 +356,7 @@ def test_ctrl_c_ends_a_long_call():
     timer = threading.Timer(0.5, lambda: os.kill(pid, signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
-        cardiograph.record(run_s=10_000_000, rate_hz=10, progress=False)
+        cardiograph.record(run_s=7_000_000, rate_hz=10, progress=False)
     timer.join()
 
 
