@@ -45,8 +45,6 @@ pub enum Error<Card> {
     /// An earlier version wrote the journal, with addresses of a card on which the volume was at another place. They
     /// cannot be assigned to blocks of this card.
     MovedJournal,
-    /// A later version wrote the journal.
-    LaterJournal,
     /// The journal has no valid record, or its file was changed.
     DamagedJournal,
     /// No free run is long enough.
@@ -184,9 +182,6 @@ impl<Card: fmt::Display> fmt::Display for Error<Card> {
             ),
             Error::MovedJournal => f.write_str(
                 "CARDIOGR.JNL refers to blocks of the card from which this volume was copied; recover the whole card or its image, or delete CARDIOGR.JNL if it is lost",
-            ),
-            Error::LaterJournal => f.write_str(
-                "a later version of the recorder wrote CARDIOGR.JNL; update this one",
             ),
             Error::DamagedJournal => f.write_str(
                 "CARDIOGR.JNL is damaged; copy all recordings off the card, including hidden files, then format it",

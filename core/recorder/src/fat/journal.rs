@@ -3,7 +3,7 @@
 use super::old_journal::decode_unplaced;
 use super::record::{
     COPY_STEP_BLOCKS, File, Intent, JOURNAL_BLOCKS, Kind, Place, Record, epochs_of,
-    has_card_addresses, is_later, is_whole, sequence_of,
+    has_card_addresses, is_whole, sequence_of,
 };
 use super::root::{JOURNAL, Room, RootContents, is_file};
 use super::table::Chain;
@@ -215,9 +215,6 @@ impl FatVolume {
         let mut old = None;
         for place in self.copies {
             self.read(card, place).await?;
-            if is_later(&self.block, &self.layout, first) {
-                return Err(Error::LaterJournal);
-            }
             let age = self.record.sequence.wrapping_sub(sequence_of(&self.block));
             // The sequence number wraps; the newer of two records is less than half the range ahead.
             if is_found && age < u32::MAX / 2 {

@@ -142,8 +142,7 @@
 //! "unknown". A file that a repair tool has put into a folder is not detected if its chain consists of clusters of the
 //! operation and ends at the same cluster as the operation's chain.
 //!
-//! An unfinished file whose entry or chain has changed is forgotten and left as it is; an entry that was only moved within
-//! its directory is found. A folder is used only if it
+//! An unfinished file whose entry or chain has changed is forgotten and left as it is. A folder is used only if it
 //! contains its index and both are at their original positions: a copy made by a computer counts as foreign, and
 //! numbering continues in the next folder. oldest.rs describes which recordings
 //! [`remove_oldest`](Volume::remove_oldest) removes. If a recording was interrupted before it was named, and a computer

@@ -138,7 +138,7 @@ impl FatVolume {
     }
 
     /// Finds the entry of a file by its name.
-    pub(super) async fn find_entry<B: Blocks>(
+    async fn find_entry<B: Blocks>(
         &mut self,
         card: &mut B,
         file: &File,

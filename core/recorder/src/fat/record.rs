@@ -388,15 +388,6 @@ pub(super) fn is_whole(block: &Block) -> bool {
     is_known && get(block, CRC_AT) == checksum(block)
 }
 
-/// Returns true if a later version than this one has written a record of this journal.
-pub(super) fn is_later(block: &Block, layout: &Layout, journal: u32) -> bool {
-    block.starts_with(&MAGIC)
-        && block[VERSION_AT] > VERSION
-        && get(block, CRC_AT) == checksum(block)
-        && get(block, SERIAL_AT) == layout.serial
-        && get(block, JOURNAL_AT) == journal
-}
-
 /// Returns true if the addresses in a record are those of the card, not relative to the boot sector.
 pub(super) fn has_card_addresses(block: &Block) -> bool {
     block[VERSION_AT] <= VERSION_OF_CARD

@@ -270,26 +270,18 @@ impl FatVolume {
         Ok(Some(-1))
     }
 
-    /// Removes unfinished files that have changed from the table. Another program may have sorted a directory: entries at
-    /// another position are found by their names.
+    /// Removes unfinished files that have changed from the table.
     pub(super) async fn forget_changed<B: Blocks>(
         &mut self,
         card: &mut B,
     ) -> Result<(), Error<B::Error>> {
         let mut are_same = true;
         for slot in 0..self.record.reserved.len() {
-            let Some(mut file) = self.record.reserved[slot] else {
-                continue;
-            };
-            if self.is_unfinished(card, file).await? {
-                continue;
-            }
-            are_same = false;
-            self.record.reserved[slot] = None;
-            if let Some(place) = self.find_entry(card, &file).await? {
-                file.place = place;
-                let is_unfinished = self.is_unfinished(card, file).await?;
-                self.record.reserved[slot] = is_unfinished.then_some(file);
+            if let Some(file) = self.record.reserved[slot]
+                && !self.is_unfinished(card, file).await?
+            {
+                self.record.reserved[slot] = None;
+                are_same = false;
             }
         }
         if are_same {
