@@ -310,7 +310,9 @@ impl<'a> Producer<'a> {
         if !self.copy(sample) {
             return self.refuse(now_us);
         }
-        if self.gap.take().is_some() {
+        // Not `take`, which would store `None` at every push.
+        if self.gap.is_some() {
+            self.gap = None;
             self.shared.boundaries.publish();
         }
         self.at += sample.len();
