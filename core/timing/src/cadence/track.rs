@@ -28,7 +28,7 @@ pub(super) struct Tracked {
     pub width_ns: f64,
 }
 
-/// A gap after which the phase is found anew.
+/// A gap after which the phase is searched again.
 struct Break {
     /// Index in `gaps`.
     gap: usize,

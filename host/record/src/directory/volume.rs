@@ -24,7 +24,7 @@ impl DirectoryVolume {
     fn reserve_names(&self) {
         let folder = self.folder.borrow();
         let next = |prefix: [u8; 3]| match self.next_numbers.get(&prefix) {
-            // After the last number, the search for a free one begins anew.
+            // After the last number, the search for a free one begins again at the first.
             Some(next) if *next > NUMBER_LAST => 0,
             next => next.copied().unwrap_or(1),
         };
